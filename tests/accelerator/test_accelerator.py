@@ -83,6 +83,7 @@ def test_a_portable_model_is_one_of_any_device(tmp_path):
     assert_equal(there, runner.here("portable", tmp_path / "here"))
 
 
+@pytest.mark.in_turns
 def test_the_command_says_where_the_kernels_run(tmp_path):
     printed = runner.on_device("command", tmp_path)
     assert "devices:          CPU, CAVS_TEST (CAVS_TEST_PLATFORM)\n" in printed

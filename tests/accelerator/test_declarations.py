@@ -12,6 +12,7 @@ HERE = pathlib.Path(__file__).parent
 CUDA = pathlib.Path(tf.sysconfig.get_include()) / "third_party/gpus/cuda"
 
 
+@pytest.mark.in_turns
 @pytest.mark.skipif(not (CUDA / "include/cublasLt.h").exists(), reason="TensorFlow has no headers")
 def test_declarations_are_those_of_the_headers():
     folders = [CUDA / "include", CUDA / "libcudacxx/include"]

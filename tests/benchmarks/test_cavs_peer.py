@@ -59,6 +59,7 @@ def test_what_is_not_written_is_refused(make, system, name, message):
         make(system, name)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("mode", ["training", "inference"])
 def test_a_call_takes_the_steps_of_the_minibatches_in_order(make, mode):
     peer = make("cavs_loop")
@@ -72,6 +73,7 @@ def test_a_call_takes_the_steps_of_the_minibatches_in_order(make, mode):
     assert losses == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.in_turns
 def test_the_ops_alone_compute_every_gradient(make):
     peer = make("cavs_ops")
     *_, (graphs, x, gradient) = peer.ops.given.repeat().take(peer.steps_per_call)

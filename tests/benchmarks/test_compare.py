@@ -94,6 +94,7 @@ def test_an_ablation_measures_the_workloads_and_sizes_that_are_asked_for(measure
     assert len(rows) == 2 * len(figure10.NAMES)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(
     ("flags", "kept", "effort"),
     [([], True, TINY.effort), (["--fresh", "--repeats=7"], False, Effort(7, 0.01))],

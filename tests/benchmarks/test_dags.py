@@ -15,6 +15,7 @@ def test_both_systems_give_the_same_numbers_and_are_in_the_table(capsys):
     assert lines[-1].count(" ms") == 2
 
 
+@pytest.mark.in_turns
 def test_a_package_that_is_not_installed_is_named_with_its_command(monkeypatch, capsys):
     monkeypatch.setattr(contest.importlib.util, "find_spec", lambda name: None)
     assert dags.main(["--units=4", "--turns=1"]) == 0

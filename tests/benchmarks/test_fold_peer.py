@@ -33,6 +33,7 @@ def test_losses_and_gradients_are_those_of_the_definition(name):
     assert peer._gradients.experimental_get_tracing_count() == 1
 
 
+@pytest.mark.in_turns
 def test_inference_changes_nothing():
     peer = make("tree_lstm")
     first = peer.infer(0)

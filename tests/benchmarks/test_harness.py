@@ -75,6 +75,7 @@ def test_every_installed_peer_computes_the_same_and_is_timed(workload, mode, nam
         assert math.isclose(record.losses[2], ran[0].losses[2], rel_tol=rel_tol)
 
 
+@pytest.mark.in_turns
 def test_a_record_in_json_has_the_fields_that_are_promised(kept_workers, tmp_path):
     contenders = [Contender("cavs", "cavs"), Contender("without", "cavs", {"lazyness": 1})]
     start = kept_workers(["cavs", "cavs_ops"])
@@ -90,6 +91,7 @@ def test_a_record_in_json_has_the_fields_that_are_promised(kept_workers, tmp_pat
     assert records.read(path) == measured
 
 
+@pytest.mark.in_turns
 def test_a_peer_that_is_not_installed_is_shown_as_failed():
     (record,) = harness.measure(tiny_cell(), [Contender("x", "x")], EFFORT, quietly)
     assert record.error == (
@@ -119,6 +121,7 @@ def test_a_worker_that_takes_too_long_is_ended():
     assert worker._process.returncode is not None
 
 
+@pytest.mark.in_turns
 def test_a_program_may_measure_itself(tmp_path):
     program = tmp_path / "program"
     program.write_text('#!/bin/sh\necho "h=$1 on $2: 1,234.5 trees/s (mean 1.0)"\n')

@@ -22,6 +22,7 @@ def test_ways_have_minibatches_of_the_same_size_on_average():
         assert options.get("max_vertices", 2384) == 2384
 
 
+@pytest.mark.in_turns
 def test_prints_a_table(capsys, monkeypatch):
     two_ways = minibatches.WAYS[0], minibatches.WAYS[-1]
     monkeypatch.setattr(minibatches, "WAYS", two_ways)

@@ -43,6 +43,7 @@ def test_a_system_that_is_not_installed_says_how_to_install_it(monkeypatch, caps
     ]
 
 
+@pytest.mark.in_turns
 def test_other_numbers_are_refused():
     class Wrong(molecules.Ours):
         def gradients(self, number):

@@ -39,6 +39,7 @@ def test_rates_are_those_of_the_steps_that_ran(workload):
     assert rows["weight gradients"]["rate"] == "7 GFLOP/s a thread"
 
 
+@pytest.mark.in_turns
 def test_a_real_step_spends_most_of_its_time_in_known_phases(in_this_process, workload):
     milliseconds, timed = phases.measure(workload, threads=1, steps=STEPS)
     assert milliseconds > 0

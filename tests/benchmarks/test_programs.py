@@ -58,6 +58,7 @@ def test_a_bad_flag_is_named_with_what_is_allowed(flag, message, capsys):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.in_turns
 def test_one_cell_is_measured_printed_and_written(measured, tmp_path, capsys):
     path = tmp_path / "out.json"
     flags = ["--workload=tree_lstm", "--units=16", "--batch=4", "--threads=1", f"--json={path}"]

@@ -35,6 +35,7 @@ def arrays(graphs):
     return {name: getattr(graphs, name).numpy().tolist() for name in names}
 
 
+@pytest.mark.in_turns
 def test_docstring_examples_run():
     for module in (_batch, _examples):
         assert doctest.testmod(module).failed == 0

@@ -321,6 +321,7 @@ def test_fields_of_another_kind_are_rejected_by_file_and_line(tmp_path, field, w
         read(tmp_path, data.json_graphs, json.dumps(GRAPH | {field: wrong}))
 
 
+@pytest.mark.in_turns
 def test_lines_of_any_json_are_rejected_by_file_and_line(tmp_path):
     for text in ("null", "3", '"x"', "[]", "[1]", "{", "[" * 100_000, '{"gold_label": "-"}x'):
         for reader in (data.snli_pairs, data.json_graphs):
@@ -415,6 +416,7 @@ def test_a_vocabulary_is_a_vocabulary(tmp_path, read):
         read(tmp_path / "file", {"the": 0})
 
 
+@pytest.mark.in_turns
 def test_fit_does_not_warn_that_data_ended(tmp_path):
     path = tmp_path / "file"
     path.write_text("(1 (0 a) (1 b))\n(0 b)\n(1 a)\n")

@@ -58,6 +58,7 @@ def test_types_of_vertices_are_a_feature():
     assert arrays(batch["graphs"]) == arrays(graphs)
 
 
+@pytest.mark.in_turns
 def test_nested_words_train_a_model():
     """Trains by `fit` on sentences that are nested by brackets."""
     trees = [("the", ("cat", "sat")), ("the", "dog"), (("a", "dog"), "sat")] * 4
@@ -119,6 +120,7 @@ def test_from_graphs_rejects_what_are_no_graphs():
         data.from_graphs(wrong)
 
 
+@pytest.mark.in_turns
 def test_split_divides_examples_whose_number_is_not_known():
     dataset = tf.data.Dataset.range(1000).filter(lambda _: True)
     parts = [list(part.as_numpy_iterator()) for part in data.split(dataset, 0.2, seed=1)]

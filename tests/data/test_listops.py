@@ -89,6 +89,7 @@ def test_shape_of_expressions():
         assert graphs.schedule(max_args).num_tasks <= max_depth + 1
 
 
+@pytest.mark.in_turns
 def test_expressions_differ_and_follow_the_seed():
     def texts(seed, num_examples=1500):
         return [

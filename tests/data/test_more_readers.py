@@ -28,6 +28,7 @@ def test_lattices(tmp_path):
     assert empty == {"children": [[]], "word": [""], "score": [1.0]}
 
 
+@pytest.mark.in_turns
 def test_lattices_have_one_root_and_train_a_model(tmp_path):
     path = tmp_path / "dev.plf"
     path.write_text(f"{PLF}\n" * 8)

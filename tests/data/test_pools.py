@@ -64,6 +64,7 @@ def test_minibatches_are_filled_by_vertices(max_vertices, batch_size, pool):
     assert numbers(batches) == want
 
 
+@pytest.mark.in_turns
 def test_vertices_of_all_structures_count():
     both = tf.data.Dataset.zip({"a": chains(), "b": chains(SIZES[::-1])})
     for batch in data.batch(both, max_vertices=64):
@@ -112,6 +113,7 @@ def shuffled(seed, epochs=2, **options):
     return [numbers(batches) for _ in range(epochs)]
 
 
+@pytest.mark.in_turns
 def test_a_seed_gives_the_same_minibatches_and_every_epoch_others():
     first, second = shuffled(3)
     assert first != second
@@ -119,6 +121,7 @@ def test_a_seed_gives_the_same_minibatches_and_every_epoch_others():
     assert shuffled(4)[0] != first
 
 
+@pytest.mark.in_turns
 def test_the_global_seed_decides_if_none_is_given():
     runs = []
     for seed in (1, 1, 2):
@@ -133,6 +136,7 @@ def test_shuffled_examples_are_filled_in_their_order():
     assert got == filled(order, 64)
 
 
+@pytest.mark.in_turns
 def test_fit_takes_such_minibatches():
     graphs = cavs.keras.graph_inputs(arity=1)
     x = keras.Input((), dtype="int64", name="x")

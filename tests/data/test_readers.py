@@ -158,6 +158,7 @@ def test_parents_of_leaves_and_inner_vertices(tmp_path):
     ]
 
 
+@pytest.mark.in_turns
 def test_pairs_of_parents_as_of_sick_train_a_model(tmp_path):
     sides = {"a": ("2 0 2", "the cat sleeps"), "b": ("2 0", "cats sleep")}
     for side, (parents, tokens) in sides.items():
@@ -199,6 +200,7 @@ def test_words_become_tokens(tmp_path):
     assert [vocabulary.words[i] for i in tree["token"]][:2] == ["Pierre", "Vinken"]
 
 
+@pytest.mark.in_turns
 def test_files_are_read_one_example_at_a_time(tmp_path):
     path = tmp_path / "many"
     path.write_text("(S (A a) (B b))\n" * 8000 + "(S")

@@ -43,6 +43,7 @@ def test_parts_are_whole_graphs_in_order(count):
         assert max(vertices) <= sum(vertices) / count + largest
 
 
+@pytest.mark.in_turns
 def test_parts_have_about_as_many_vertices():
     [left, right] = data.batch(data.listops(500, max_depth=3), 500, arity=5, replicas=2)
     counts = [part["graphs"].num_vertices for part in (left, right)]
@@ -65,6 +66,7 @@ def test_structures_have_weights_of_their_own():
         assert part["graph_weight"].shape == part["left"]["number"].shape
 
 
+@pytest.mark.in_turns
 def test_a_worker_makes_its_own_parts():
     every = [part["number"].numpy().tolist() for part in data.batch(chains(), 4, replicas=4)]
     for worker in range(2):

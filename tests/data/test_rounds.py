@@ -93,6 +93,7 @@ def test_types_follow_and_rows_of_some_vertices_are_those_of_round_0():
     assert not tf.gather(batch["graphs"].num_children, rows).numpy().any()
 
 
+@pytest.mark.in_turns
 def test_budgets_count_rows():
     batches = list(data.batch(examples(), max_vertices=12, rounds=2, edges=True))
     assert [batch["graphs"].num_vertices for batch in batches] == [12, 12]
@@ -118,6 +119,7 @@ def _without_edges(example):
     return {"children": tf.fill([tf.size(example["number"]), 2], -1)}
 
 
+@pytest.mark.in_turns
 def test_replicas_have_whole_graphs():
     parts = list(data.batch(examples(), 4, rounds=1, edges=True, replicas=2))
     assert sum(part["graphs"].num_vertices for part in parts) == 16
@@ -178,6 +180,7 @@ def test_files_of_edges_may_have_cycles(tmp_path):
         data.json_graphs(path, cycles="no")
 
 
+@pytest.mark.in_turns
 def test_a_minibatch_trains_a_cell():
     @cavs.vertex_function(state_size=2, arity=1)
     def cell(v):

@@ -88,6 +88,7 @@ def test_minibatches_have_the_rows_of_their_examples(options):
     assert vertices == sum(len(tree["whole"]) for tree in list(trees(23))[: 23 - (dropped or 0)])
 
 
+@pytest.mark.in_turns
 def test_structures_have_rows_of_some_vertices():
     pairs = tf.data.Dataset.zip({"left": examples(9, 1), "right": examples(9, 2)})
     for part in data.batch(pairs, 4, per_leaf=["left/leaf", "right/leaf"]):
@@ -161,6 +162,7 @@ class Compose(cavs.GraphSupport):
         self.push(h)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("name", ["some", "leaf"])
 def test_typed_cells_pull_rows_of_leaves(name):
     def typed(tree):

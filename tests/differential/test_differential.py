@@ -393,6 +393,7 @@ def test_bitwise_equal_from_run_to_run(cell, single, dtype):
             np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.in_turns
 def test_a_deep_chain_needs_no_recursion():
     cell = cells.PushOnly(arity=1)
     length = 100_000

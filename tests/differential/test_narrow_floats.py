@@ -282,6 +282,7 @@ def test_overflow_spreads_as_in_tensorflow():
             np.testing.assert_allclose(one, other, rtol=2e-3, err_msg=str(options))
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("cell_class", [cells.Linear, cells.TreeLSTM])
 def test_prediction_of_memory_knows_that_rows_are_narrow(cell_class):
     graphs = cells.random_graphs(1, 60, 5)

@@ -58,6 +58,7 @@ def check_with(value, at, weight, cell, graphs=GRAPHS, switches=SWITCHES[:1]):
     return got[0]
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("value", [np.inf, np.nan])
 def test_a_weight_that_is_not_finite_shows_at_leaves(value, make):
     """Leaves gather zeros, and zero times infinity is NaN."""

@@ -150,6 +150,7 @@ class Gelu(Activated):
     numpy_activations = GELU
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("make", [Activated, Gelu])
 def test_activations(make):
     check(make, tolerance=1e-6)  # TensorFlow has constants of float32.

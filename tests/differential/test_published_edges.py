@@ -218,6 +218,7 @@ def test_child_sum():
     np.testing.assert_allclose(found, expected, 1e-9, 1e-9)
 
 
+@pytest.mark.in_turns
 def test_the_layer_tree_lstm():
     keras.utils.set_random_seed(1)
     graphs, x = graphs_for(4), np.random.default_rng(0).normal(size=[graphs_for(4).num_vertices, 3])
@@ -240,6 +241,7 @@ def test_the_layer_tree_lstm():
     assert report.ok, report
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("go_backwards", [False, True])
 def test_the_layer_dagnn(go_backwards):
     """Thost and Chen 2021, arXiv:2101.07965, equations 4 to 6."""
@@ -301,6 +303,7 @@ def test_the_n_ary_mode_needs_an_arity():
         cavs.keras.TreeLSTM(UNITS, arity=None, mode="n_ary")
 
 
+@pytest.mark.in_turns
 def test_dropout_along_edges_is_that_of_the_vertex():
     graphs = graphs_for(7)
     x = tf.random.stateless_normal([graphs.num_vertices, 3], [1, 2])

@@ -92,6 +92,7 @@ def test_narrow_rows_of_every_type(cell_class, dtype):
     assert report.ok, report
 
 
+@pytest.mark.in_turns
 def test_rows_that_move_one_column_leave_their_neighbours_alone():
     """Runs tasks of few wide rows, which workers divide by columns."""
     units, length = 1024, 8

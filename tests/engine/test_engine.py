@@ -461,6 +461,7 @@ def test_interpreter_that_exits_prints_errors_nobody_waited_for():
     assert "ZeroDivisionError" in result.stderr
 
 
+@pytest.mark.in_turns
 def test_interpreter_waits_for_an_operation_that_is_running():
     result = run(
         """

@@ -85,6 +85,7 @@ def test_sentiment_needs_data(tmp_path):
     assert not done and "--data" in error
 
 
+@pytest.mark.in_turns
 def test_custom_cell_prints_the_same_each_time(tmp_path):
     runs = [summary_of("custom_cell.py", tmp_path, "--epochs=3") for _ in range(2)]
     assert runs[0] == runs[1]

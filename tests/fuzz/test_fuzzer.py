@@ -166,6 +166,7 @@ def test_what_cancels_within_a_line_is_compared_with_what_the_line_computes(
     assert check(Case(program, (CHAIN,))).kind == kind
 
 
+@pytest.mark.in_turns
 @pytest.mark.filterwarnings("ignore:You are using a softmax")
 def test_equal_lines_are_drawn():
     programs = [draw_case(seed).program for seed in range(60)]
@@ -283,6 +284,7 @@ def test_layers_that_tensorflow_cannot_build_without_a_width_are_void():
     assert check(Case(program, (CHAIN,))).kind == "void"
 
 
+@pytest.mark.in_turns
 def test_layers_over_what_tensorflow_maps_to_no_rows_are_void():
     # Of no rows tf.map_fn makes rows of no columns, in the oracle as in TensorFlow.
     lines = (

@@ -227,6 +227,7 @@ def test_masks_are_drawn_again_instead_of_being_kept():
     assert kept == [2, 3]
 
 
+@pytest.mark.in_turns
 def test_fit_save_and_load(tmp_path):
     graphs = cavs.keras.graph_inputs(arity=2)
     x = keras.Input([UNITS], dtype="float64", name="x")

@@ -56,6 +56,7 @@ def test_every_switch_gives_the_same_numbers_and_gradients(cell_class):
     check_options(cell, graphs, SWITCHES, inputs=inputs_of(cell, graphs))
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize(("cell_class", "dtype"), each_in_one_of(CELLS, TOLERANCES))
 def test_narrower_types(cell_class, dtype):
     cell = make(cell_class, dtype)
@@ -95,6 +96,7 @@ def graphs_as_lists(graphs):
     return GRAPHS
 
 
+@pytest.mark.in_turns
 def test_all_edges_are_returned_whatever_vertices_are_wanted():
     cell, graphs = make(Scores), graphs_of_all_kinds()
     inputs = inputs_of(cell, graphs)
@@ -105,6 +107,7 @@ def test_all_edges_are_returned_whatever_vertices_are_wanted():
     assert report.ok, report
 
 
+@pytest.mark.in_turns
 def test_pushes_that_are_not_wanted_are_not_returned_and_not_computed():
     cell, graphs = make(Scores), graphs_of_all_kinds()
     inputs = inputs_of(cell, graphs)
@@ -118,6 +121,7 @@ def test_pushes_that_are_not_wanted_are_not_returned_and_not_computed():
     assert cell._cache.last.push_names == ["default"]
 
 
+@pytest.mark.in_turns
 def test_gradients_of_some_pushes_are_those_of_all():
     cell, graphs = make(Scores), graphs_of_all_kinds()
     inputs = inputs_of(cell, graphs)
@@ -131,6 +135,7 @@ def test_gradients_of_some_pushes_are_those_of_all():
         np.testing.assert_allclose(some, every, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.in_turns
 def test_a_function_of_tensorflow_and_one_schedule_give_the_same():
     cell, graphs = make(Scores), graphs_of_all_kinds()
     inputs = inputs_of(cell, graphs)
@@ -150,6 +155,7 @@ def test_a_function_of_tensorflow_and_one_schedule_give_the_same():
         assert len(gradients) == len(cell.trainable_weights)
 
 
+@pytest.mark.in_turns
 def test_a_portable_model_returns_edges(tmp_path):
     cell, graphs = make(Scores, "float32"), graphs_of_all_kinds()
     inputs = inputs_of(cell, graphs, "float32")
@@ -161,6 +167,7 @@ def test_a_portable_model_returns_edges(tmp_path):
         np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.in_turns
 def test_the_reference_runs_in_a_graph_too():
     cell, graphs = make(Scores), graphs_of_all_kinds()
     inputs = inputs_of(cell, graphs)
@@ -177,6 +184,7 @@ def test_memory_counts_the_rows_of_edges():
     assert results == sum(value.numpy().nbytes for value in outputs.values())
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("return_vertices", [True, False])
 def test_a_functional_model_returns_rows_of_edges(return_vertices):
     cell, graphs = make(Scores, "float32"), graphs_of_all_kinds()
@@ -252,6 +260,7 @@ def test_an_output_of_vertices_and_of_edges_is_rejected():
         BySome(3)(graphs, {"x": inputs_for(graphs, "float32")["x"]})
 
 
+@pytest.mark.in_turns
 def test_names_that_are_not_pushed_are_rejected():
     cell, graphs = make(Scores), graphs_of_all_kinds()
     cell(graphs, inputs_of(cell, graphs))
@@ -298,6 +307,7 @@ def test_dagnn_returns_states_before_the_weights():
     assert weights.shape == (DAGS.num_edges,)
 
 
+@pytest.mark.in_turns
 def test_weights_of_dagnn_have_gradients():
     layer = cavs.keras.DAGNN(UNITS, dtype="float64")
 
@@ -314,6 +324,7 @@ def test_weights_of_dagnn_have_gradients():
     assert np.abs(gradient).max() > 1e-6
 
 
+@pytest.mark.in_turns
 def test_a_functional_model_that_is_trained_shows_its_weights(tmp_path):
     names = {**cavs.keras.graph_inputs(), "x": keras.Input((3,), name="x")}
     layer = cavs.keras.DAGNN(UNITS)

@@ -83,6 +83,7 @@ def test_one_tape_through_all_calls(cell, cuts, in_function):
     assert_same(results(cell, outputs, tape, X), whole(cell))
 
 
+@pytest.mark.in_turns
 def test_the_states_that_are_given_have_gradients(cell):
     given = tf.random.stateless_normal([5, *cell.state_shape], [3, 4])
     report = cavs.check_equivalence(cell, *cell.extension(given, [[3, 4], [5, 3]], X[:2]))
@@ -95,6 +96,7 @@ def test_the_states_that_are_given_have_gradients(cell):
     assert np.flatnonzero(np.any(gradient != 0, axis=1)).tolist() == [3, 4]
 
 
+@pytest.mark.in_turns
 def test_a_loop_whose_values_choose_the_next_children(cell):
     """A compiled loop, with shapes unknown: sizes change and nothing is traced again."""
     traces = []
@@ -140,6 +142,7 @@ def test_a_loop_whose_values_choose_the_next_children(cell):
     assert len(traces) == 1
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("grows", [True, False])
 def test_a_branch(cell, grows):
     given = tf.ones([2, *cell.state_shape])
@@ -245,6 +248,7 @@ def test_types_with_rows_of_their_own():
     assert report.ok, f"{report}"
 
 
+@pytest.mark.in_turns
 def test_inputs_of_some_vertices(cell):
     inputs = cavs.VertexRows(X[:3], tf.constant([0, 3, 1]))
     report = cavs.check_equivalence(cell, WHOLE, inputs, pieces=3)

@@ -162,6 +162,7 @@ def test_graphs_as_a_dict_and_with_a_schedule():
         np.testing.assert_array_equal(cell(graphs, x), expected)
 
 
+@pytest.mark.in_turns
 def test_the_reference_runs_in_a_graph_without_custom_ops():
     cell = cells.Typed(dtype="float64")
     graphs = cells.random_graphs(3, 4, 6, num_types=3)
@@ -222,6 +223,7 @@ def test_check_equivalence_compares_in_full_precision(enabled):
         switch.enable_tensor_float_32_execution(before)
 
 
+@pytest.mark.in_turns
 def test_check_equivalence_does_not_take_cancellation_for_a_difference():
     class Scaled(cavs.GraphSupport):
         """The gradient of its only weight is a sum over all rows."""
@@ -284,6 +286,7 @@ def test_check_equivalence_does_not_take_rounding_for_a_difference(dtype, seed):
     assert max(zero.values()) < 100 * ml_dtypes.finfo(rows.dtype.as_numpy_dtype).eps, zero
 
 
+@pytest.mark.in_turns
 def test_check_equivalence_finds_what_is_wrong_beside_rounding():
     keras.utils.set_random_seed(0)
     graphs = cells.random_graphs(0, 4, 6, arity=3)

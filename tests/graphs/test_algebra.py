@@ -35,6 +35,7 @@ def reversed_by_definition(lists):
     return reverse
 
 
+@pytest.mark.in_turns
 @fixed
 @given(minibatches)
 def test_reverse_makes_parents_the_children(lists):
@@ -50,6 +51,7 @@ def test_reverse_by_hand():
     assert TYPED.with_schedule(2, num_types=7).reverse().attached_schedule is None
 
 
+@pytest.mark.in_turns
 def test_reverse_in_a_pipeline_feeds_a_model_up_and_down():
     """After passes up and down a tree, every vertex depends on the whole tree."""
     units, features = 4, 3
@@ -117,6 +119,7 @@ def test_indices_may_be_tensors(index):
     assert eager.num_graphs in (1, 2)
 
 
+@pytest.mark.in_turns
 @fixed
 @given(minibatches, st.data())
 def test_chosen_graphs_are_those_of_lists(lists, data):
@@ -147,6 +150,7 @@ def test_subgraph_keeps_chosen_vertices_and_edges_between_them(vertices):
     assert arrays(graphs)["vertex_type"] == [0, 2, 3, 6]
 
 
+@pytest.mark.in_turns
 @fixed
 @given(minibatches, st.data())
 def test_subgraph_of_all_is_the_same_and_of_none_has_no_vertices(lists, data):

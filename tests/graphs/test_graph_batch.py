@@ -79,6 +79,7 @@ def from_ragged_in_graph(lists):
     return GraphBatch.from_ragged(lists)
 
 
+@pytest.mark.in_turns
 @fixed
 @given(minibatches)
 def test_from_ragged_equals_from_children(lists):
@@ -236,6 +237,7 @@ def roots_by_definition(lists):
     return roots, splits
 
 
+@pytest.mark.in_turns
 @fixed
 @given(minibatches)
 def test_roots_are_nobodys_children(lists):
@@ -376,6 +378,7 @@ def test_copies_and_pickles(clone):
     assert isinstance(again.attached_schedule, Schedule)
 
 
+@pytest.mark.in_turns
 def test_passes_through_tf_data_cond_and_while():
     dataset = tf.data.Dataset.range(1, 20).map(
         lambda n: GraphBatch.chain([n, 2]).with_schedule(arity=1),

@@ -45,6 +45,7 @@ def test_a_step_that_fits_is_not_divided():
     assert cell._schedule_of(GRAPHS).num_tasks > 40
 
 
+@pytest.mark.in_turns
 def test_a_step_that_does_not_fit_is_divided_into_as_few_parts_as_fit():
     cell = make_cell()
     for micro_batch in (8, 6, 4, 2):
@@ -84,6 +85,7 @@ def test_the_results_are_those_of_the_reference(micro_batch):
     assert cavs.check_equivalence(cell, graphs, inputs(graphs, "float64")).ok
 
 
+@pytest.mark.in_turns
 def test_the_choice_is_made_anew_for_every_minibatch_of_a_function():
     cell = make_cell()
     allow(cell, training(8))

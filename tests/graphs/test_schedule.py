@@ -70,6 +70,7 @@ def frontier_tasks(child_splits, child_ids, vertex_type):
     return tasks
 
 
+@pytest.mark.in_turns
 @settings(derandomize=True, deadline=None, max_examples=200, print_blob=True)
 @given(minibatches())
 def test_tasks_are_the_frontiers_of_the_definition(minibatch):

@@ -44,6 +44,7 @@ def fewest_tasks(children, types):
     return fewest(frozenset())
 
 
+@pytest.mark.in_turns
 @settings(derandomize=True, deadline=None, max_examples=300, print_blob=True)
 @given(typed_dags())
 def test_bound_best_ratio_and_depth_are_in_order(dag):

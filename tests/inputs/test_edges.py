@@ -148,6 +148,7 @@ def test_narrower_types(cell_class, dtype):
     assert report.ok, report
 
 
+@pytest.mark.in_turns
 def test_gradients_are_finite_differences():
     cell = make(Attention)
     graphs = cavs.GraphBatch.from_children([[[], [], [0, 1, 0], [2, 1, -1]]])
@@ -179,6 +180,7 @@ def test_gradients_are_finite_differences():
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.in_turns
 def test_any_number_of_children():
     """No vertex needs more memory for another one with 1,000 children."""
     star = [[] for _ in range(1000)] + [list(range(1000))]
@@ -187,6 +189,7 @@ def test_any_number_of_children():
     check_options(cell, graphs, [cavs.Options()], inputs=inputs_for(graphs, "float64"))
 
 
+@pytest.mark.in_turns
 def test_memory_is_proportional_to_edges():
     """A star of 100,000 children beside 10,000 trees costs what as many edges in trees cost."""
     units, trees = 8, [[[], [], [0, 1]]] * 10_000
@@ -240,6 +243,7 @@ def test_results_do_not_depend_on_the_minibatch():
         vertex, edge = vertex + one.num_vertices, edge + one.num_edges
 
 
+@pytest.mark.in_turns
 def test_permuted_vertices_with_their_edges_give_permuted_rows():
     cell = make(Attention)
     children = [[], [], [0, 1], [2, 0, 1, 2], [3, 3]]
@@ -257,6 +261,7 @@ def test_permuted_vertices_with_their_edges_give_permuted_rows():
     np.testing.assert_allclose(found, tf.gather(cell(graphs, inputs), order), rtol=1e-12)
 
 
+@pytest.mark.in_turns
 def test_repeated_runs_give_the_same_bits():
     cell = make(Attention, "float32")
     graphs = graphs_of_all_kinds()
@@ -275,6 +280,7 @@ def test_repeated_runs_give_the_same_bits():
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.in_turns
 def test_outputs_of_some_vertices():
     cell = make(Attention)
     graphs = graphs_of_all_kinds()
@@ -285,6 +291,7 @@ def test_outputs_of_some_vertices():
     assert report.ok, report
 
 
+@pytest.mark.in_turns
 def test_a_schedule_that_was_made_before():
     cell = make(Attention)
     graphs = graphs_of_all_kinds()
@@ -300,6 +307,7 @@ def test_a_schedule_that_was_made_before():
         cell(graphs.with_schedule(arity=graphs.arity), inputs)
 
 
+@pytest.mark.in_turns
 def test_portable_and_saved_models(tmp_path):
     cell = make(Attention, "float32")
     graphs = graphs_of_all_kinds()
@@ -312,6 +320,7 @@ def test_portable_and_saved_models(tmp_path):
     np.testing.assert_allclose(loaded(example | inputs), wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.in_turns
 def test_the_reference_in_a_graph():
     cell = make(Attention)
     graphs = graphs_of_all_kinds()

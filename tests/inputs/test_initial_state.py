@@ -42,6 +42,7 @@ def run_with_starts(cell, x, states):
     return cell(graphs, {"x": x, "state": states}, at=rows)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("in_function", [False, True])
 def test_is_a_vertex_that_scatters_it(in_function):
     cell, other = cells.TreeLSTM(), WithStarts()

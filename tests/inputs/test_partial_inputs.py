@@ -314,6 +314,7 @@ def test_rows_that_are_missing_take_no_memory():
     assert need[1].tape + need[1].temporaries < need[0].tape + need[0].temporaries
 
 
+@pytest.mark.in_turns
 def test_tokens_of_inner_nodes_in_a_functional_model(tmp_path):
     graphs = cavs.keras.graph_inputs(2)
     token = keras.Input((), dtype="int32", name="token")
@@ -377,6 +378,7 @@ def test_ids_of_another_rank_have_no_vertices():
             cavs.keras.Embedding(3, 2, **masks)(tf.constant([[1, 2]]))
 
 
+@pytest.mark.in_turns
 def test_lists_become_tensors():
     graphs = cavs.GraphBatch.from_children([[[], [], [0, 1]]])
     rows = np.ones([2, FEATURES], np.float32)

@@ -139,6 +139,7 @@ def test_edges_are_as_thick_as_their_values(name):
         assert "0.083" in texts(figure) and "1" in texts(figure)
 
 
+@pytest.mark.in_turns
 def test_everything_is_inside_of_the_picture():
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 

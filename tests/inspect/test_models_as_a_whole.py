@@ -134,6 +134,7 @@ def test_each_function_takes_each_model(name):
         check(name, model, arguments)
 
 
+@pytest.mark.in_turns
 def test_check_equivalence_of_a_model_sees_what_is_wrong(monkeypatch):
     model = functional(layers=2)
     assert cavs.check_equivalence(model, FEATURES).ok

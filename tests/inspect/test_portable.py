@@ -87,6 +87,7 @@ def test_cells_of_graphs_of_other_sizes(cell, tmp_path):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.in_turns
 def test_vertex_types(tmp_path):
     class Typed(cavs.GraphSupport):
         arity, vertex_types = 2, ("leaf", "inner")
@@ -111,6 +112,7 @@ def test_vertex_types(tmp_path):
         np.testing.assert_allclose(found[name], value)
 
 
+@pytest.mark.in_turns
 def test_several_structures(tmp_path):
     encode, inputs, roots = cavs.keras.TreeGRU(4), {}, []
     for side in ("left", "right"):
@@ -131,6 +133,7 @@ def test_several_structures(tmp_path):
     np.testing.assert_allclose(found, model(given), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.in_turns
 def test_rows_of_some_vertices(tmp_path):
     graphs = cavs.GraphBatch.from_children([[[], [], [0, 1]], [[]]])
     rows = cavs.VertexRows(tf.random.normal([3, 2]), [3, 0, 1])

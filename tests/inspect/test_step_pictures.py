@@ -225,6 +225,7 @@ def test_layout_follows_dependencies_and_nothing_overlaps(make, disable):
         assert stages == sorted(stages, key=list(STAGES).index)
 
 
+@pytest.mark.in_turns
 def test_vertex_function_draws_every_type_and_derivative(tmp_path):
     cell = called(Typed)
     path = tmp_path / "cell.png"

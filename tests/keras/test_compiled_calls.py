@@ -144,6 +144,7 @@ def test_xla_is_refused():
         step(ROWS)
 
 
+@pytest.mark.in_turns
 def test_fit_leaves_xla_out():
     data = tf.data.Dataset.from_tensors(({**GRAPHS.to_dict(), "rows": ROWS}, tf.ones([2, 5])))
     model = Plain(return_vertices=False)

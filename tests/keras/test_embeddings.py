@@ -448,6 +448,7 @@ def model_of_trees(embedding):
     return keras.Model({**graphs, "token": token}, keras.layers.Dense(2)(hidden))
 
 
+@pytest.mark.in_turns
 def test_a_model_trains_and_continues_after_it_was_loaded(tmp_path):
     keras.utils.set_random_seed(0)
     batch = make.random_trees([3, 2, 4], ARITY).with_schedule(ARITY)

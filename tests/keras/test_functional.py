@@ -65,6 +65,7 @@ def test_inputs_have_the_shapes_and_types_of_the_minibatches():
         assert x.shape == batches.element_spec[name].shape
 
 
+@pytest.mark.in_turns
 def test_minibatches_with_a_graph_batch_are_as_good_as_plain_tensors():
     plain, whole = (cavs.data.batch(TREES, 4, arity=5, as_dict=d) for d in (True, False))
     models = [cavs.keras.inputs(batches, ["token"]) for batches in (plain, whole)]

@@ -75,6 +75,7 @@ def of_types(layer, edge_type):
     return {} if layer.edge_types is None else {"edge_type": edge_type}
 
 
+@pytest.mark.in_turns
 def test_docstring_examples_run():
     assert doctest.testmod(_ggnn).failed == 0
 
@@ -242,6 +243,7 @@ def test_a_config_has_all_arguments():
     assert "return_state" not in layer.get_config()
 
 
+@pytest.mark.in_turns
 def test_messages_and_states_are_dropped_in_training_only():
     graphs, *_, x = minibatch()
     for rate in ({"dropout": 0.5}, {"recurrent_dropout": 0.5}):
@@ -250,6 +252,7 @@ def test_messages_and_states_are_dropped_in_training_only():
         assert not np.array_equal(layer(graphs, x, training=True), layer(graphs, x))
 
 
+@pytest.mark.in_turns
 def test_minibatches_of_all_sizes_cause_one_trace():
     layer, traces = make(TYPES), []
 

@@ -64,6 +64,7 @@ def test_predict_refuses_a_feature_of_a_structure_that_the_model_has_not():
     assert error.match(r"Invalid input shape for input .* with name 'right_child_row'")
 
 
+@pytest.mark.in_turns
 def test_predict_refuses_a_feature_of_the_last_structure_that_the_model_has_not():
     left, right = only(trees(), *FEATURES), only(trees(), *FEATURES[1:])
     model = model_of("left", "right")
@@ -72,6 +73,7 @@ def test_predict_refuses_a_feature_of_the_last_structure_that_the_model_has_not(
     assert error.match(REFUSED.format("'left/word', 'right/word'"))
 
 
+@pytest.mark.in_turns
 def test_a_feature_that_the_model_has_not_is_refused_when_sizes_are_known_late():
     model = model_of()
     batch = next(iter(batches(trees())))
@@ -85,12 +87,14 @@ def test_a_feature_that_the_model_has_not_is_refused_when_sizes_are_known_late()
         call(batch)
 
 
+@pytest.mark.in_turns
 def test_exactly_the_inputs_are_taken_as_they_are():
     model, data = model_of(), batches(only(trees(), *FEATURES))
     want = np.concatenate([model(batch) for batch in data])
     np.testing.assert_allclose(model.predict(data, verbose=0), want, rtol=1e-5)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("names", [(), ("left", "right")])
 def test_for_fit_without_labels_is_what_predict_takes(names):
     model = model_of(*names)
@@ -109,6 +113,7 @@ def test_for_fit_without_labels_is_what_predict_takes(names):
     assert model.predict(cavs.keras.for_fit(data, model, None), verbose=0).shape == want.shape
 
 
+@pytest.mark.in_turns
 def test_for_fit_takes_a_model_whose_inputs_are_a_list():
     model = model_of()
     listed = keras.Model(list(model.input.values()), model.output)

@@ -147,6 +147,7 @@ def test_the_configuration_has_rates(name):
     assert {key: config[key] for key in wanted} == wanted
 
 
+@pytest.mark.in_turns
 def test_bidirectional_fit():
     layer = keras.layers.Bidirectional(LSTM(UNITS, dropout=0.2, recurrent_dropout=0.2))
     model = keras.Sequential([keras.Input((None, FEATURES)), layer, keras.layers.Dense(1)])

@@ -274,6 +274,7 @@ def test_every_layer_is_the_same_in_a_pipeline(relaxed, cases):
     check(cases, next(iter(mapped)), all_of(cases, inputs))
 
 
+@pytest.mark.in_turns
 def test_a_decoder_in_a_loop_returns_its_words(runs):
     cell, embed, head = LSTM(4, return_state=True), Embedding(7, 4), keras.layers.Dense(7)
 

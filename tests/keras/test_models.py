@@ -209,6 +209,7 @@ def test_steps_with_infinite_gradients_are_left_out(mixed):
     assert any(np.any(got != want) for got, want in zip(after, before, strict=True))
 
 
+@pytest.mark.in_turns
 @some_models("custom", "subclassed")
 def test_files_of_weights_and_checkpoints(build_and_data, tmp_path):
     build, data = build_and_data
@@ -284,6 +285,7 @@ def test_loading_builds_a_cell_once(tmp_path):
     np.testing.assert_array_equal(loaded(inputs), model(inputs))
 
 
+@pytest.mark.in_turns
 def test_graph_without_a_schedule_works_as_with_one():
     with_schedule, without = functional(ARITY), functional(None)
     without.set_weights(with_schedule.get_weights())
@@ -297,6 +299,7 @@ def test_graph_without_a_schedule_works_as_with_one():
         np.testing.assert_array_equal(without(plain), with_schedule(inputs))
 
 
+@pytest.mark.in_turns
 def test_a_hundred_sizes_cause_one_trace():
     traces = []
 
@@ -323,6 +326,7 @@ def test_a_hundred_sizes_cause_one_trace():
     assert len(traces) == before
 
 
+@pytest.mark.in_turns
 def test_loss_at_every_vertex_and_metric_at_the_roots():
     graphs = graph_inputs(ARITY)
     token = keras.Input((), dtype="int32", name="token")
@@ -346,6 +350,7 @@ def test_loss_at_every_vertex_and_metric_at_the_roots():
     assert len(predicted["vertices"]) > 40
 
 
+@pytest.mark.in_turns
 def test_float64_model():
     keras.utils.set_random_seed(0)
     kwargs = {"dtype": "float64"}
@@ -442,6 +447,7 @@ def test_losses_of_graphs_and_of_vertices_have_one_weight(weigh_by):
     assert loss == pytest.approx(want, rel=1e-5)
 
 
+@pytest.mark.in_turns
 def test_dicts_of_graphs_are_weighed_by_graphs_without_for_fit():
     model = regression(vertices=False, roots=True)
     batches = unequal_minibatches()
@@ -451,6 +457,7 @@ def test_dicts_of_graphs_are_weighed_by_graphs_without_for_fit():
     assert model.evaluate(plain, verbose=0) == pytest.approx(loss)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("names", [["token", "child_ids"], [*graph_inputs(), "!"]])
 def test_for_fit_rejects_a_first_input_of_another_length(names):
     examples = cavs.data.listops(4).map(lambda example: example | {"!": example["token"]})

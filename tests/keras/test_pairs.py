@@ -68,6 +68,7 @@ def test_siamese_model_trains_by_the_mean_over_pairs_and_is_saved(tmp_path):
     np.testing.assert_array_equal(loaded(inputs), model(inputs))
 
 
+@pytest.mark.in_turns
 def test_siamese_model_equals_its_encoder_on_each_side():
     model = siamese()
     batch = next(iter(cavs.data.batch(pairs(), 24, arity=ARITY, as_dict=True)))
@@ -85,6 +86,7 @@ def test_siamese_model_equals_its_encoder_on_each_side():
     np.testing.assert_allclose(model(features), want, rtol=1e-5)
 
 
+@pytest.mark.in_turns
 def test_tools_take_a_minibatch_of_pairs_as_it_is():
     batch = next(iter(cavs.data.batch(pairs(4), 4, arity=ARITY, as_dict=True)))
     assert cavs.check_equivalence(siamese(), batch).ok
@@ -224,6 +226,7 @@ def test_for_fit_names_the_structure_whose_input_is_the_first():
         cavs.keras.for_fit(batches, {"left": {"child_ids": None}}, "label")
 
 
+@pytest.mark.in_turns
 def test_for_fit_takes_structures_with_a_graph_batch():
     plain, whole = (cavs.data.batch(pairs(4), 2, arity=ARITY, as_dict=d) for d in (True, False))
     sets = [cavs.keras.for_fit(batches, ["left"], "label") for batches in (plain, whole)]

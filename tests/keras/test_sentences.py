@@ -47,6 +47,7 @@ def test_minibatches_without_labels(run, eagerly):
         getattr(model, run)(of_the_model(minibatches(), model), verbose=0, **NO_SHUFFLE[run])
 
 
+@pytest.mark.in_turns
 def test_minibatches_without_labels_are_predicted():
     model = model_of()
     batches = of_the_model(minibatches(), model)
@@ -55,6 +56,7 @@ def test_minibatches_without_labels_are_predicted():
     assert model.predict(batches, verbose=0).shape == (8, 10)
 
 
+@pytest.mark.in_turns
 def test_a_loss_of_the_models_own_needs_no_labels():
     class Own(keras.Model):
         def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
@@ -88,12 +90,14 @@ def test_labels_of_another_number_of_rows_than_the_output(readout, label, senten
     assert len(str(caught.value)) < 700
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("label, vertices", [("label", False), ("vertex_label", True)])
 def test_labels_of_as_many_rows_are_trained_with(label, vertices):
     model = model_of(return_vertices=vertices)
     model.fit(for_fit(minibatches(), model, label), verbose=0, shuffle=False)
 
 
+@pytest.mark.in_turns
 def test_labels_of_several_outputs_and_structures():
     parts = {
         side: {**graph_inputs(ARITY, name=side), "token": keras.Input((), name=f"{side}_token")}
@@ -115,6 +119,7 @@ def test_labels_of_several_outputs_and_structures():
         next(iter(for_fit(batches, model, labels | {"vertices": "left/vertex_label"})))
 
 
+@pytest.mark.in_turns
 def test_a_subclassed_model_is_exported_with_the_types_of_its_inputs(tmp_path):
     class Root(keras.Model):
         def __init__(self):
@@ -147,6 +152,7 @@ def test_examples_that_are_in_no_minibatches():
         cavs.GraphBatch.from_dict(next(iter(examples)))
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("run, options", [("fit", {"shuffle": False}), ("predict", {})])
 def test_a_model_that_is_given_examples_says_whose_graphs_are_missing(run, options):
     with rejects('Missing data for input "0_graphs_of_data_batch". You passed a data dictionary'):

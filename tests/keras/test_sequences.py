@@ -123,6 +123,7 @@ def test_regularizers_and_constraints_are_those_of_keras(name):
         np.testing.assert_allclose(got, want, atol=1e-5)
 
 
+@pytest.mark.in_turns
 def test_gru_of_whole_files_of_weights_of_keras(tmp_path):
     ours, theirs = pair("GRU")
     models = []

@@ -179,6 +179,7 @@ def test_arity(arity):
         cavs.keras.graph_inputs(arity)
 
 
+@pytest.mark.in_turns
 def test_what_changes_nothing_here_is_accepted():
     x = tf.random.stateless_normal([2, 3, 4], [1, 2])
     for given in ({"unroll": True}, {"implementation": 1}, {"use_cudnn": False}):
@@ -200,6 +201,7 @@ def test_the_shape_of_inputs_may_be_given_to_the_first_layer(layer):
     assert keras.Sequential([first]).output_shape == (None, 4)
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("layer", [LSTM, TreeLSTM])
 def test_a_seed_fixes_what_is_dropped(layer):
     rows = tf.ones([3, 8])

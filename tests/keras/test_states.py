@@ -241,6 +241,7 @@ class _Wrapped(keras.Model):
         return dict(zip("abc", outputs, strict=False))
 
 
+@pytest.mark.in_turns
 def test_the_state_of_a_tree_goes_on_in_a_chain():
     """The LSTM over a chain in two pieces is the one over the whole chain."""
     keras.utils.set_random_seed(0)

@@ -130,6 +130,7 @@ def test_layer_that_a_cell_only_captures_is_tracked():
     assert [id(v) for v in cell.trainable_variables] == [id(dense.kernel)]
 
 
+@pytest.mark.in_turns
 def test_fit_trains_and_files_keep_raw_variables(tmp_path):
     def build():
         graphs = cavs.keras.graph_inputs()
@@ -154,6 +155,7 @@ def test_fit_trains_and_files_keep_raw_variables(tmp_path):
     np.testing.assert_array_equal(other(inputs), model(inputs))
 
 
+@pytest.mark.in_turns
 def test_a_distribution_strategy_updates_every_weight_once():
     def build():
         graphs = cavs.keras.graph_inputs()
@@ -278,6 +280,7 @@ def test_a_function_is_run_again_only_if_it_made_variables(layer, runs):
     assert next(count) == runs  # It runs for variables, perhaps for a check, and is traced.
 
 
+@pytest.mark.in_turns
 def test_a_function_is_run_once_for_shapes_if_build_made_its_variables():
     class Built(cavs.GraphSupport):
         arity = 1
@@ -325,6 +328,7 @@ def clean_keras():
     keras.utils.clear_session()
 
 
+@pytest.mark.in_turns
 def test_what_an_initializer_raises_is_raised(clean_keras):
     def initializer(shape, dtype):
         raise RuntimeError("No such numbers.")

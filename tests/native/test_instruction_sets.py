@@ -50,6 +50,7 @@ def test_numbers_are_right_with_each(limit, names, run):
     assert " passed" in printed
 
 
+@pytest.mark.in_turns
 def test_another_value_is_an_error_that_does_not_end_the_process(run, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     done, printed, error = run("AVX-2", tmp_path / "program.py")

@@ -96,6 +96,7 @@ def pipelines():
     yield cavs.keras.for_fit(cavs.data.batch(examples, 2), graphs, "label")
 
 
+@pytest.mark.in_turns
 def test_a_pipeline_is_not_converted(converted):
     for pipeline in pipelines():
         list(pipeline)

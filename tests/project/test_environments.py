@@ -34,6 +34,7 @@ def run(tmp_path):
     return run
 
 
+@pytest.mark.in_turns
 def test_one_thread_of_each_kind_does_not_hang(run):
     output = run(
         """
@@ -48,6 +49,7 @@ def test_one_thread_of_each_kind_does_not_hang(run):
     assert output.split("\n")[0] == "(7, 3) True"
 
 
+@pytest.mark.in_turns
 def test_one_thread_for_operators_trains_from_a_pipeline(run):
     output = run(
         """
@@ -70,6 +72,7 @@ def test_one_thread_for_operators_trains_from_a_pipeline(run):
     assert output.split() == ["2"]
 
 
+@pytest.mark.in_turns
 def test_the_single_threaded_executor_trains_from_a_pipeline_with_one_thread(run):
     output = run(
         """
@@ -105,6 +108,7 @@ def test_the_single_threaded_executor_trains_from_a_pipeline_with_one_thread(run
     assert output.split() == ["True"] * 3
 
 
+@pytest.mark.in_turns
 def test_mirrored_replicas_read_and_train_their_own_copies(run):
     output = run(
         """
@@ -138,6 +142,7 @@ def test_mirrored_replicas_read_and_train_their_own_copies(run):
     assert output.strip() == "6"
 
 
+@pytest.mark.in_turns
 def test_a_saved_model_runs_and_trains_where_the_class_is_unknown(run, tmp_path):
     cell = cells.TreeLSTM()
     x = tf.ones([3, cells.FEATURES])

@@ -1,5 +1,6 @@
 """`python -m cavs_tf`."""
 
+import pytest
 import tensorflow as tf
 
 import cavs_tf as cavs
@@ -7,6 +8,7 @@ from cavs_tf import __main__ as program
 from tests.helpers import processes
 
 
+@pytest.mark.in_turns
 def test_prints_what_a_report_of_a_fault_needs(tmp_path):
     done, text, error = processes.run_script("cavs_tf", (), tmp_path)
     assert done, error
@@ -38,6 +40,7 @@ def test_asks_for_no_gpu_unless_told_to(capsys):
     assert "NVRTC" not in capsys.readouterr().out
 
 
+@pytest.mark.in_turns
 def test_a_wrong_result_is_printed_and_the_status_says_so(monkeypatch, capsys):
     run = cavs.keras.TreeLSTMCell.__call__
     monkeypatch.setattr(

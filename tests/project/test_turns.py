@@ -8,13 +8,13 @@ import pytest
 
 from tests.helpers import turns
 
-TABLE = [f"tests/test_a.py::test_table[{a}-{b}]" for a in range(30) for b in "xyz"]
+TABLE = [f"tests/test_a.py::test_table[{a}-{b}]" for a in range(32) for b in "xyz"]
 SINGLES = [f"tests/test_a.py::test_{number}" for number in range(30)]
 FILE = """
 import pytest
 
 @pytest.mark.in_turns
-@pytest.mark.parametrize("number", range(9))
+@pytest.mark.parametrize("number", range(12))
 def test_table(number): pass
 
 def test_of_every_run(): pass
@@ -52,13 +52,13 @@ def test_what_is_no_checkout_has_the_first_turn(tmp_path, monkeypatch):
         ([], 1 + 3),
         (["--numprocesses=2"], 1 + 3),
         (["folder", "--turn=1"], 1 + 3),
-        (["-m", ""], 1 + 9),
-        (["folder/test_it.py"], 1 + 9),
-        (["-k", "table"], 9),
+        (["-m", ""], 1 + 12),
+        (["folder/test_it.py"], 1 + 12),
+        (["-k", "table"], 12),
     ],
     ids=["whole", "processes", "turn", "long", "file", "name"],
 )
-def test_a_run_of_everything_has_a_third(arguments, passed, tmp_path, request):
+def test_a_run_of_everything_has_a_quarter(arguments, passed, tmp_path, request):
     tmp_path.joinpath("pyproject.toml").write_text(SETTINGS)
     folder = tmp_path / "folder"
     folder.mkdir()

@@ -41,6 +41,7 @@ def python(*arguments, **environment):
     return done.stdout
 
 
+@pytest.mark.in_turns
 def test_the_source_distribution_has_every_file(tmp_path):
     if not (ROOT / ".git").exists():
         pytest.skip("Only git knows which files there are.")

@@ -49,6 +49,7 @@ def test_no_rows():
     assert cavs.ops.pull(tf.ones([0, 3]), []).shape == [0, 3]
 
 
+@pytest.mark.in_turns
 @settings(derandomize=True, deadline=None, max_examples=20, print_blob=True)
 @given(seed=st.integers(0, 10**6))
 def test_gradients_are_the_reverse_op(seed):

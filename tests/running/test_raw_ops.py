@@ -494,6 +494,7 @@ def printed_under_a_limit(script, folder):
     return printed
 
 
+@pytest.mark.in_turns
 def test_a_process_without_memory_lives_on(tmp_path):
     lines = printed_under_a_limit(UNDER_A_LIMIT, tmp_path).split("\n")
     for name in ("CavsSchedule", "CavsForward"):

@@ -40,6 +40,7 @@ def assert_all_close(actual, expected, tolerance=1e-6):
         np.testing.assert_allclose(tf.convert_to_tensor(a), e, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.in_turns
 def test_gradient_tape_inside_tf_function(cell):
     expected = eager_gradients(cell, GRAPHS, rows(GRAPHS))
 
@@ -50,6 +51,7 @@ def test_gradient_tape_inside_tf_function(cell):
     assert_all_close(gradients(GRAPHS, rows(GRAPHS)), expected)
 
 
+@pytest.mark.in_turns
 def test_gradient_tape_around_tf_function(cell):
     x = rows(GRAPHS)
     expected = eager_gradients(cell, GRAPHS, x)
@@ -60,6 +62,7 @@ def test_gradient_tape_around_tf_function(cell):
     assert_all_close(tape.gradient(loss, [x, *cell.trainable_variables]), expected)
 
 
+@pytest.mark.in_turns
 def test_a_model_first_called_inside_tf_function():
     tf.keras.utils.set_random_seed(0)
     cell = cells.TreeLSTM()
@@ -74,6 +77,7 @@ def test_a_model_first_called_inside_tf_function():
     assert len(cell.trainable_variables) == 6
 
 
+@pytest.mark.in_turns
 def test_tf_gradients_in_a_graph(cell):
     x = rows(GRAPHS)
     expected = eager_gradients(cell, GRAPHS, x)
@@ -86,6 +90,7 @@ def test_tf_gradients_in_a_graph(cell):
     assert_all_close(gradients(GRAPHS, x), expected)
 
 
+@pytest.mark.in_turns
 def test_nested_tf_functions(cell):
     x = rows(GRAPHS)
     inner = tf.function(lambda graphs, x: cell(graphs, x))
@@ -116,6 +121,7 @@ def test_recompute_grad(cell):
     assert_all_close(gradients(x), expected)
 
 
+@pytest.mark.in_turns
 def test_a_while_loop_around_the_layer():
     tf.keras.utils.set_random_seed(0)
     cell = cells.TreeLSTM(units=cells.FEATURES)
@@ -140,6 +146,7 @@ def test_a_while_loop_around_the_layer():
     assert_all_close(gradients(looped), gradients(unrolled))
 
 
+@pytest.mark.in_turns
 def test_two_models_in_one_process(cell):
     other = cells.Linear()
     x = rows(GRAPHS)
@@ -152,6 +159,7 @@ def test_two_models_in_one_process(cell):
     assert_all_close(tape.gradient(second, [x, *other.trainable_variables]), expected[1])
 
 
+@pytest.mark.in_turns
 def test_one_model_called_twice_in_one_step_with_different_graphs(cell):
     x, z = rows(GRAPHS), rows(OTHER)
     expected = [
@@ -171,6 +179,7 @@ def test_one_model_called_twice_in_one_step_with_different_graphs(cell):
     assert_all_close(gradients(x, z), expected)
 
 
+@pytest.mark.in_turns
 def test_layers_joined_by_push_and_pull_with_static_layers_around():
     tf.keras.utils.set_random_seed(0)
     before, after = tf.keras.layers.Dense(cells.FEATURES), tf.keras.layers.Dense(2)
@@ -232,6 +241,7 @@ def test_a_tensor_of_the_calling_function_is_captured_anew_in_every_function():
     np.testing.assert_allclose(scaled(x[:, :], tf.constant(4.0)), 4 * x, rtol=1e-6)
 
 
+@pytest.mark.in_turns
 def test_threads_call_at_once(cell):
     batches = [cells.random_graphs(seed, 8, 9) for seed in range(8)]
     expected = [eager_gradients(cell, g, rows(g)) for g in batches]
@@ -271,6 +281,7 @@ def test_threads_trace_at_once():
     assert len(cell.trainable_variables) == 6
 
 
+@pytest.mark.in_turns
 def test_100_minibatches_cause_one_trace():
     traces, steps = [0], [0]  # Lists that the vertex function reads are part of its trace.
 
@@ -337,6 +348,7 @@ def test_second_derivatives_say_where_to_get_them(cell):
         outer.gradient(gradient, x)
 
 
+@pytest.mark.in_turns
 def test_checkpoints_restore_weights(cell, tmp_path):
     x = rows(GRAPHS)
     expected = cell(GRAPHS, x)

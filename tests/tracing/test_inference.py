@@ -187,6 +187,7 @@ def centred(v, x, h):
     return (wide - tf.reduce_mean(wide, axis=1, keepdims=True))[:, :UNITS] + h
 
 
+@pytest.mark.in_turns
 def test_rounding_that_later_operators_amplify():
     check(cell_of(deep(512)), gradients=False)
     check(cell_of(centred), gradients=False)
@@ -399,6 +400,7 @@ class WithLoop(cavs.GraphSupport):
         return x @ tf.linalg.expm(self.w * 0.1)
 
 
+@pytest.mark.in_turns
 def test_a_loop_that_reads_a_weight_in_bfloat16():
     w = tf.Variable(tf.cast(tf.random.stateless_normal([2, 2], [1, 2]), tf.bfloat16))
     parts = cell_of(

@@ -198,6 +198,7 @@ def test_one_of_the_types_that_pull_looks_up(rows):
     check(Typed("keras"), IDS if rows == "of all" else IDS[:5], graphs)
 
 
+@pytest.mark.in_turns
 def test_features_of_edges_are_looked_up():
     class Relations(Words):
         arity = None
@@ -274,6 +275,7 @@ def test_ids_without_a_row_are_zeros(masks):
     assert isinstance(of_table(cell, ids), tf.IndexedSlices)
 
 
+@pytest.mark.in_turns
 def test_random_graphs():
     graphs = cells.random_graphs(3, 12, 9)
     ids = tf.random.stateless_uniform([graphs.num_vertices], [1, 1], 0, WORDS, tf.int32)

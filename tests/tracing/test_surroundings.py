@@ -364,6 +364,7 @@ def test_lora_is_used_and_trained():
     np.testing.assert_allclose(outputs, cavs.reference.run(cell, CHAINS, ROWS), rtol=1e-5)
 
 
+@pytest.mark.in_turns
 def test_lora_after_a_prediction_is_used_in_the_next_one(tmp_path):
     def build(cell):
         graphs = cavs.keras.graph_inputs()
@@ -535,6 +536,7 @@ def test_training_and_inference_take_turns_without_new_traces(traced):
     assert len(traced) == 3
 
 
+@pytest.mark.in_turns
 def test_a_model_that_is_trained_by_fit_is_traced_once_per_mode(traced):
     graphs = cavs.keras.graph_inputs()
     rows = keras.Input((UNITS,), name="rows")
@@ -571,6 +573,7 @@ class Around(keras.Model):
         return self.last(self.roots(inputs, self.cell(inputs, inputs["rows"])))
 
 
+@pytest.mark.in_turns
 def test_what_keras_does_with_a_model_around_the_vertex_function(traced, tmp_path):
     model, inputs = Around(), {**CHAINS.to_dict(), "rows": ROWS}
     data = tf.data.Dataset.from_tensors((inputs, tf.zeros([2, 1])))
@@ -594,6 +597,7 @@ def test_what_keras_does_with_a_model_around_the_vertex_function(traced, tmp_pat
     assert len(traced) == before + 1
 
 
+@pytest.mark.in_turns
 def test_few_traces_are_kept_and_a_warning_says_what_changes():
     cell = type("Cell", (Scaled,), {})()
     change = of_attribute(cell)
@@ -609,6 +613,7 @@ def test_few_traces_are_kept_and_a_warning_says_what_changes():
     assert len(cell._cache.known) == 32
 
 
+@pytest.mark.in_turns
 def test_graphs_of_functions_are_not_kept():
     class Holder:
         t = None

@@ -201,6 +201,7 @@ def test_a_mean_over_slots_does_not_overflow(count):
     np.testing.assert_array_equal(cell(cavs.GraphBatch.chain([1, 1]), x), np.full([2, 2], 2000))
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("reduce", [tf.reduce_mean, tf.math.reduce_euclidean_norm])
 def test_check_equivalence_takes_no_overflow_of_the_oracle_for_a_mistake(reduce):
     cell = OfSlots(lambda x: reduce(x, axis=1), "float16")
@@ -210,6 +211,7 @@ def test_check_equivalence_takes_no_overflow_of_the_oracle_for_a_mistake(reduce)
     assert cavs.check_equivalence(cell, chain, x).ok
 
 
+@pytest.mark.in_turns
 @pytest.mark.parametrize("dtype", ["float16", "mixed_float16"])
 def test_check_equivalence_of_a_model_that_has_16_bits_within(dtype):
     graphs, x = cavs.keras.graph_inputs(arity=1), keras.Input((64, 2), name="x")
@@ -221,6 +223,7 @@ def test_check_equivalence_of_a_model_that_has_16_bits_within(dtype):
     assert report.ok, report
 
 
+@pytest.mark.in_turns
 def test_check_equivalence_of_16_bits_finds_a_mistake(monkeypatch):
     cell = OfSlots(lambda x: tf.reduce_mean(x, axis=1), "float16")
     x = tf.fill([2, 64, 2], tf.constant(2000, tf.float16))

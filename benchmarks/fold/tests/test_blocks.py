@@ -32,6 +32,7 @@ def run(block, *roots) -> list[list]:
 ADD = td.Function(lambda a, b: a + b)
 
 
+@pytest.mark.in_turns
 def test_map_keeps_the_order_of_the_items():
     assert run(words(), 0, 1, 2) == [[30, 10, 20, 40]]
 

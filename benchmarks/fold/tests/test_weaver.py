@@ -123,6 +123,7 @@ def test_an_example_without_operations_has_no_depths():
     assert model.run([1, 0])[0].tolist() == [8, 7]
 
 
+@pytest.mark.in_turns
 def test_rows_of_a_table_are_looked_up_by_who_takes_them():
     table = tf.Variable(np.arange(12.0, dtype=np.float32).reshape(4, 3))
     token = td.GetItem("number") >> td.Embedding(table)
