@@ -43,12 +43,16 @@ std::vector<PassOptions> AllSwitches() {
   return all;
 }
 
-// All switches on, and a few other combinations, by the seed.
-std::vector<PassOptions> SomeSwitches(uint32_t seed) {
+// All switches on, and some other combinations, by the seed: four on the CPU,
+// which has more ways to go wrong and is faster, one on other devices, and in
+// `make test-all` four there, too.
+std::vector<PassOptions> SomeSwitches(uint32_t seed, const TestDevice* device) {
+  const bool few = device != The<CpuTestDevice>() &&
+                   std::getenv("CAVS_LONG_TESTS") == nullptr;
   const std::vector<PassOptions> all = AllSwitches();
   std::vector<PassOptions> some = {PassOptions()};
-  for (uint32_t i = 0; i < 4; ++i) {
-    some.push_back(all[(seed + 85 * i) % kNumSwitches]);
+  for (uint32_t i = 0; i < (few ? 1 : 4); ++i) {
+    some.push_back(all[(86 * seed + 85 * i) % kNumSwitches]);
   }
   return some;
 }
@@ -94,7 +98,7 @@ void ExpectTeamMatchesOracle(const Cell& cell, const Graph& graph,
                              uint32_t seed) {
   const Experiment experiment(cell, graph, seed);
   const Results want = experiment.RunOracle();
-  for (const PassOptions& options : SomeSwitches(seed)) {
+  for (const PassOptions& options : SomeSwitches(seed, The<CpuTestDevice>())) {
     const CellExecutor executor(cell, options);
     for (int count : {1, 2, 3}) {
       Team team(count);
@@ -119,7 +123,7 @@ void ExpectPartialInputsMatchOracle(const TestDevice* device, Cell cell,
     }
   }
   const Experiment experiment(cell, graph, seed);
-  const std::vector<PassOptions> switches = SomeSwitches(seed);
+  const std::vector<PassOptions> switches = SomeSwitches(seed, device);
   const PassOptions options = seed % 3 == 0 ? switches.back() : PassOptions();
   SCOPED_TRACE(testing::Message()
                << "partial inputs, seed " << seed << ", " << Describe(options));
@@ -133,7 +137,7 @@ void ExpectMatchesOracle(const TestDevice* device, const Cell& cell,
   ExpectPartialInputsMatchOracle(device, cell, graph, seed);
   const Experiment experiment(cell, graph, seed);
   const Results want = experiment.RunOracle();
-  for (const PassOptions& options : SomeSwitches(seed)) {
+  for (const PassOptions& options : SomeSwitches(seed, device)) {
     SCOPED_TRACE(testing::Message()
                  << "seed " << seed << ", " << Describe(options));
     const CellExecutor executor(cell, options, device);
@@ -146,8 +150,7 @@ void ExpectMatchesOracle(const TestDevice* device, const Cell& cell,
 class ExecutorTest : public testing::TestWithParam<const TestDevice*> {
  protected:
   static bool IsCpu() { return GetParam() == The<CpuTestDevice>(); }
-  // Fewer seeds for other devices: the CPU has more ways to go wrong, and is
-  // faster. `make test-all` tries twice as many.
+  // Fewer for other devices; `make test-all` tries twice as many.
   static uint32_t Seeds(uint32_t count) {
     return IsCpu() ? NumSeeds(count) : ShareOf(NumSeeds(count));
   }
@@ -187,7 +190,7 @@ TEST_P(ExecutorTest, EveryCombinationOfSwitchesMatchesTheOracle) {
     const Experiment experiment(cell, graph, seed);
     const Results want = experiment.RunOracle();
     const char* const policy = Policies()[seed % Policies().size()].name;
-    std::vector<PassOptions> switches = SomeSwitches(seed);
+    std::vector<PassOptions> switches = SomeSwitches(seed, GetParam());
     if (IsCpu()) {
       const std::vector<PassOptions> all = AllSwitches();
       switches.clear();
@@ -228,7 +231,7 @@ TEST_P(ExecutorTest, TwoStreamsMatchTheOracle) {
     const Results want = experiment.RunOracle();
     Team team(2);
     team.setting.engine = &engine;
-    for (const PassOptions& options : SomeSwitches(seed)) {
+    for (const PassOptions& options : SomeSwitches(seed, GetParam())) {
       const CellExecutor executor(cell, options, GetParam());
       ExpectNear(executor.Run(experiment, team.setting), want,
                  ToleranceOf(cell.dtype));
@@ -256,7 +259,7 @@ TEST_P(ExecutorTest, BlocksOfAFewRowsMatchTheOracle) {
     team.setting.costs.nanos_to_call = 0;
     team.setting.costs.nanos_to_divide = 0;
     if (seed % 5 == 0) team.setting.engine = &engine;
-    for (const PassOptions& options : SomeSwitches(seed)) {
+    for (const PassOptions& options : SomeSwitches(seed, GetParam())) {
       const CellExecutor executor(cell, options, GetParam(), rows);
       ExpectNear(executor.Run(experiment, team.setting), want,
                  ToleranceOf(cell.dtype));
@@ -357,7 +360,7 @@ TEST_P(ExecutorTest, WeightsThatAreNotFiniteSpoilLeavesToo) {
       numbers[numbers.size() / 2] = value;
       const Results want = in.RunOracle();
       spoilt += std::isnan(want[0][0]);  // Vertex 0 is a leaf.
-      for (const PassOptions& options : SomeSwitches(weight)) {
+      for (const PassOptions& options : SomeSwitches(weight, GetParam())) {
         const CellExecutor executor(cell, options, GetParam());
         for (int count = 1; count <= (IsCpu() ? 2 : 1); ++count) {
           Team team(count);
@@ -381,7 +384,8 @@ TEST_P(ExecutorTest, GradientsThatAreNotFiniteSpoilSumsOfZerosToo) {
   Experiment in(cell, RandomTree(IsCpu() ? 100 : 15, 2, &random), 3);
   in.push_grads[0][3] = HUGE_VAL;
   const Results want = in.RunOracle();
-  for (const PassOptions& options : IsCpu() ? AllSwitches() : SomeSwitches(0)) {
+  for (const PassOptions& options :
+       IsCpu() ? AllSwitches() : SomeSwitches(1, GetParam())) {
     SCOPED_TRACE(Describe(options));
     ExpectNearWhereFinite(CellExecutor(cell, options, GetParam()).Run(in), want,
                           1e-11);
