@@ -15,9 +15,10 @@ class DirectionMemory:
 
     Attributes:
       state: The states of all vertices; backward, the gradients of these states.
-      tape: The values that the backward direction reads, without the states.
+      tape: The values that the backward direction reads, without the states; on a GPU, also lists
+        of row numbers, and constants.
       temporaries: The other values that operators write; backward with `at`, also a copy of the
-        gradients of outputs.
+        gradients of outputs; on a GPU without a tape, also lists of row numbers, and constants.
       packed_weights: Weights in the layout in which matrix products read them; on a GPU, memory in
         which sums over rows are formed, and for the arguments of kernels.
       results: Pushed outputs; backward, the gradients of inputs and weights.

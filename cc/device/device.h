@@ -42,6 +42,12 @@ class Executable {
 
   // Bytes of device memory that a step needs in addition to its values.
   virtual size_t WorkspaceBytes(const TypeRows& rows) const = 0;
+  // Bytes of device memory for constants, which the first step takes and later
+  // ones reuse; and how many of them have been taken.
+  struct Constants {
+    size_t bytes = 0, taken = 0;
+  };
+  virtual Constants constants() const { return {}; }
   // A rough estimate of how long one worker takes for a step of such tasks.
   virtual double Nanos(const TaskCount& tasks) const = 0;
   // `bindings` and the program must outlive the result. Slots whose storage is
@@ -64,12 +70,14 @@ class Device {
   // so many bytes: to look for infinity and NaN in them, to pack them, and to
   // add one more gradient of each.
   virtual double NanosPerProgram(int64_t weight_bytes) const = 0;
+  // Bytes of device memory for the copy of a list of so many row numbers; 0 if
+  // lists are read where they are.
+  virtual size_t BytesOfList(int64_t) const { return 0; }
   // Makes lists of row numbers readable in the stream, and in all that waits
   // for it: on_device[i] is the copy of lists[i], never null, and valid as long
-  // as *memory and the list itself exist. kResourceExhausted if the device has
-  // no memory for them.
-  virtual Status Upload(const std::vector<Span<int32_t>>& lists, Stream* stream,
-                        std::shared_ptr<void>* memory,
+  // as the memory, which has BytesOfList() for each, and the list itself exist.
+  virtual Status Upload(const std::vector<Span<int32_t>>& lists, void* memory,
+                        Stream* stream,
                         std::vector<const int32_t*>* on_device) const = 0;
   // The program must outlive the result.
   virtual std::unique_ptr<Executable> Compile(

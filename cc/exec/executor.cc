@@ -58,16 +58,49 @@ std::vector<std::vector<bool>> FindGaps(
   return gaps;
 }
 
-std::vector<ExternalRows> MakeExternalRows(const std::vector<RowMap>& maps,
-                                           const RowPlan& rows) {
-  std::vector<ExternalRows> external;
-  external.reserve(maps.size());
-  for (const RowMap& map : maps) external.emplace_back(map, rows.types());
-  return external;
+// Fills a tape with the rows of a step.
+void SetRows(const Model& model, RowPlan rows,
+             const std::vector<RowMap>& pull_rows, const RowMap& push_rows,
+             Tape* tape) {
+  tape->num_types = model.num_types;
+  tape->rows = std::move(rows);
+  const std::vector<TypeRows>& types = tape->rows.types();
+  tape->pull_rows.reserve(pull_rows.size());
+  for (const RowMap& map : pull_rows) tape->pull_rows.emplace_back(map, types);
+  tape->push_rows = ExternalRows(push_rows, types);
+  tape->edge_pushes = model.edge_pushes;
+  if (tape->edge_pushes.empty()) return;
+  tape->edge_rows = ExternalRows(AllEdges(tape->rows.schedule()), types);
 }
 
-StepPlan PlanForward(const Model& model, const RowPlan& rows,
-                     const std::vector<ExternalRows>& pull_rows,
+// The row numbers of a tape that programs read.
+std::vector<Span<int32_t>> ListsOf(const Tape& tape) {
+  std::vector<Span<int32_t>> lists;
+  const int num_types = tape.rows.num_types();
+  lists.reserve((8 + tape.pull_rows.size()) * num_types);
+  for (const TypeRows& rows : tape.rows.types()) {
+    lists.push_back(rows.vertex());
+    lists.push_back(rows.state_row());
+    lists.push_back(rows.child_rows());
+    lists.push_back(rows.edge_child());
+    lists.push_back(rows.edge_row());
+    lists.push_back(rows.edge_splits());
+  }
+  for (const ExternalRows& pull : tape.pull_rows) {
+    for (int type = 0; type < num_types; ++type) {
+      lists.push_back(pull.of_type(type));
+    }
+  }
+  for (int type = 0; type < num_types; ++type) {
+    lists.push_back(tape.push_rows.of_type(type));
+  }
+  for (int type = 0; type < tape.edge_rows.num_programs(); ++type) {
+    lists.push_back(tape.edge_rows.of_type(type));
+  }
+  return lists;
+}
+
+StepPlan PlanForward(const Model& model, const Tape& tape,
                      const ResultSizes* sizes, const ResultRows& result_rows,
                      bool keep_tape, bool two_streams, size_t zone) {
   StepLimits limits;
@@ -77,10 +110,26 @@ StepPlan PlanForward(const Model& model, const RowPlan& rows,
   limits.zone = zone;
   limits.sizes = sizes;
   limits.rows = result_rows;
-  limits.gaps = FindGaps(pull_rows);
-  limits.saved_by_index.resize(rows.num_types());
+  limits.gaps = FindGaps(tape.pull_rows);
+  limits.saved_by_index.resize(tape.rows.num_types());
+  for (const Span<int32_t>& list : ListsOf(tape)) {
+    limits.list_bytes += model.device->BytesOfList(list.size());
+  }
   return PlanStep(keep_tape ? Direction::kForward : Direction::kInference,
-                  model, rows, std::move(limits));
+                  model, tape.rows, std::move(limits));
+}
+
+// The memory of the lists of UploadLinks().
+size_t BytesOfLinks(const Model& derivative, const RowPlan& rows,
+                    bool gathered_once) {
+  size_t bytes = 0;
+  if (gathered_once) return bytes;
+  const Device& device = *derivative.device;
+  for (const TypeRows& own : rows.types()) {
+    bytes += device.BytesOfList(2 * derivative.num_slots * own.size()) +
+             device.BytesOfList(2 * own.num_edges());
+  }
+  return bytes;
 }
 
 // The memory that a training step needs if its forward direction needs
@@ -98,6 +147,7 @@ TrainingNeed NeedOfTraining(const MemoryNeed& forward, const Model* derivative,
   limits.sizes = sizes;
   limits.rows = result_rows;
   limits.gathered_once = IsGatheredOnce(CountWrites(*derivative, rows));
+  limits.list_bytes = BytesOfLinks(*derivative, rows, limits.gathered_once);
   limits.saved_by_index.resize(rows.num_types());
   for (int type = 0; type < rows.num_types(); ++type) {
     limits.saved_by_index[type] = ResultsByIndex(model, type);
@@ -109,33 +159,10 @@ TrainingNeed NeedOfTraining(const MemoryNeed& forward, const Model* derivative,
 }
 
 // Makes the row numbers of a tape readable on the device.
-Status Upload(const Device& device, Stream* stream, Tape* tape) {
-  std::vector<Span<int32_t>> lists;
+Status Upload(const Device& device, void* memory, Stream* stream, Tape* tape) {
   const int num_types = tape->rows.num_types();
-  lists.reserve((8 + tape->pull_rows.size()) * num_types);
-  for (const TypeRows& rows : tape->rows.types()) {
-    lists.push_back(rows.vertex());
-    lists.push_back(rows.state_row());
-    lists.push_back(rows.child_rows());
-    lists.push_back(rows.edge_child());
-    lists.push_back(rows.edge_row());
-    lists.push_back(rows.edge_splits());
-  }
-  for (const ExternalRows& pull : tape->pull_rows) {
-    for (int type = 0; type < num_types; ++type) {
-      lists.push_back(pull.of_type(type));
-    }
-  }
-  for (int type = 0; type < num_types; ++type) {
-    lists.push_back(tape->push_rows.of_type(type));
-  }
-  for (int type = 0; type < tape->edge_rows.num_programs(); ++type) {
-    lists.push_back(tape->edge_rows.of_type(type));
-  }
   std::vector<const int32_t*> there;
-  tape->memory.emplace_back();
-  CAVS_RETURN_IF_ERROR(
-      device.Upload(lists, stream, &tape->memory.back(), &there));
+  CAVS_RETURN_IF_ERROR(device.Upload(ListsOf(*tape), memory, stream, &there));
   auto next = there.begin();
   tape->lists.reserve(num_types);
   tape->pull_lists.reserve(tape->pull_rows.size());
@@ -154,9 +181,8 @@ Status Upload(const Device& device, Stream* stream, Tape* tape) {
 }
 
 // Makes links readable on the device: see IndexLists.
-Status UploadLinks(const Model& derivative, const RowPlan& rows, Stream* stream,
-                   std::vector<IndexLists>* lists,
-                   std::shared_ptr<void>* memory) {
+Status UploadLinks(const Model& derivative, const RowPlan& rows, void* memory,
+                   Stream* stream, std::vector<IndexLists>* lists) {
   std::vector<std::vector<int32_t>> links(2 * lists->size());
   for (int type = 0; type < rows.num_types(); ++type) {
     for (int slot = 0; slot < derivative.num_slots; ++slot) {
@@ -168,7 +194,7 @@ Status UploadLinks(const Model& derivative, const RowPlan& rows, Stream* stream,
   }
   std::vector<const int32_t*> there;
   CAVS_RETURN_IF_ERROR(derivative.device->Upload({links.begin(), links.end()},
-                                                 stream, memory, &there));
+                                                 memory, stream, &there));
   for (int type = 0; type < rows.num_types(); ++type) {
     (*lists)[type].child_links = there[2 * type];
     (*lists)[type].edge_links = there[2 * type + 1];
@@ -195,7 +221,7 @@ Status Compute(const StepPlan& plan, const Model& model, const RowPlan& rows,
                const StepContext& context, RunArguments arguments, size_t bytes,
                const std::function<Status()>& refuse,
                const std::vector<int32_t>* writes, Tape* tape) {
-  if (!context.pool->MayLend(bytes)) return refuse();
+  if (!context.pool->MayLend(bytes - plan.taken)) return refuse();
   Guards zones;
   Guards* const guards = context.pool->guarded() ? &zones : nullptr;
   const GuardedOutputs outputs(model, context.pool, guards, &arguments);
@@ -206,7 +232,7 @@ Status Compute(const StepPlan& plan, const Model& model, const RowPlan& rows,
   outputs.CopyBack();
   if (tape == nullptr) return Status();
   tape->saved = run.Results();
-  tape->memory.push_back(run.kept());
+  tape->memory = run.kept();
   return Status();
 }
 
@@ -341,11 +367,16 @@ Status RunAgain(const Model& derivative, const Tape& tape,
   return RunBackward(derivative, general, arguments, context);
 }
 
-// The rows of programs if all numbers are finite.
-RowPlan PlanRows(const Model& model, const ScheduleView& schedule,
-                 const std::vector<RowMap>& pull_rows) {
+// The rows of a tape if all numbers are finite. Lists of rows are as long
+// whichever vertices push.
+Tape PlanTape(const Model& model, const ScheduleView& schedule,
+              const std::vector<RowMap>& pull_rows) {
+  Tape tape;
   const std::vector<int> traits = TraitsOfTasks(model, schedule, pull_rows);
-  return RowPlan(schedule, traits, FastestPrograms(model, schedule, traits));
+  SetRows(model,
+          RowPlan(schedule, traits, FastestPrograms(model, schedule, traits)),
+          pull_rows, AllVertices(schedule), &tape);
+  return tape;
 }
 
 // Forgets what a call that failed may have left.
@@ -382,32 +413,31 @@ Status RunForward(const Model& model, ForwardArguments arguments,
   } else {
     programs = OneProgramPerType(model.num_types);
   }
-  tape->num_types = model.num_types;
-  tape->rows = RowPlan(inputs.schedule, traits, programs);
+  SetRows(model, RowPlan(inputs.schedule, traits, programs), inputs.pull_rows,
+          inputs.push_rows, tape);
   const RowPlan& rows = tape->rows;
-  tape->pull_rows = MakeExternalRows(inputs.pull_rows, rows);
-  tape->push_rows = ExternalRows(inputs.push_rows, rows.types());
-  tape->edge_pushes = model.edge_pushes;
-  if (!tape->edge_pushes.empty()) {
-    tape->edge_rows = ExternalRows(AllEdges(inputs.schedule), rows.types());
-  }
-  CAVS_RETURN_IF_ERROR(Upload(*model.device, context.stream, tape));
   ExpectWork(model, rows, context);
 
   RunArguments run;
-  run.lists = tape->lists;
+  run.upload = [&](void* memory, RunArguments* own) {
+    CAVS_RETURN_IF_ERROR(Upload(*model.device, memory, context.stream, tape));
+    own->lists = tape->lists;
+    own->input_rows.resize(rows.num_types());
+    for (int type = 0; type < rows.num_types(); ++type) {
+      for (const auto& pull : tape->pull_lists) {
+        own->input_rows[type].push_back(pull[type]);
+      }
+      own->output_rows.push_back(
+          tape->lists_of_pushes(inputs.pushes.size(), type));
+    }
+    return Status();
+  };
   run.inputs = inputs.pulls;
   run.outputs = inputs.pushes;
   run.captures = &inputs.captures;
-  run.input_rows.resize(rows.num_types());
-  run.output_rows.resize(rows.num_types());
   size_t captures = 0;  // Number of captures of earlier types.
   for (int type = 0; type < rows.num_types(); ++type) {
     const std::vector<TensorRef>& given = inputs.captures[model.type_of[type]];
-    for (const auto& pull : tape->pull_lists) {
-      run.input_rows[type].push_back(pull[type]);
-    }
-    run.output_rows[type] = tape->lists_of_pushes(inputs.pushes.size(), type);
     CAVS_RETURN_IF_ERROR(
         CheckMovedRows(model.programs[type], run, "pulls", "pushes"));
     CAVS_RETURN_IF_ERROR(CheckCaptures(model.programs[type], given, captures));
@@ -423,9 +453,8 @@ Status RunForward(const Model& model, ForwardArguments arguments,
   std::vector<int> pulls(inputs.pulls.size());
   std::iota(pulls.begin(), pulls.end(), 0);
   const ResultRows result_rows = CountRows(*tape, pulls);
-  const StepPlan plan =
-      PlanForward(model, rows, tape->pull_rows, arguments.sizes, result_rows,
-                  keep_tape, two_streams, ZoneOf(context));
+  const StepPlan plan = PlanForward(model, *tape, arguments.sizes, result_rows,
+                                    keep_tape, two_streams, ZoneOf(context));
   const bool trains =
       keep_tape && arguments.derivative != nullptr &&
       arguments.derivative->programs.size() == model.programs.size();
@@ -473,12 +502,13 @@ Status RunBackward(const Model& derivative, const Tape& tape,
   RunArguments run;
   run.lists = tape.lists;
   std::vector<IndexLists> linked;
-  std::shared_ptr<void> links;
-  if (!limits.gathered_once && !derivative.device->memory()->is_host()) {
-    linked = tape.lists;
-    CAVS_RETURN_IF_ERROR(
-        UploadLinks(derivative, rows, context.stream, &linked, &links));
-    run.lists = linked;
+  limits.list_bytes = BytesOfLinks(derivative, rows, limits.gathered_once);
+  if (limits.list_bytes > 0) {
+    run.upload = [&](void* memory, RunArguments* own) {
+      linked = tape.lists;
+      own->lists = linked;
+      return UploadLinks(derivative, rows, memory, context.stream, &linked);
+    };
   }
   run.inputs = arguments.push_grads;
   run.outputs = arguments.pull_grads;
@@ -526,9 +556,9 @@ MemoryNeed PredictInference(const Model& model, const ScheduleView& schedule,
                             const std::vector<RowMap>& pull_rows,
                             const ResultSizes& sizes,
                             const ResultRows& result_rows) {
-  const RowPlan rows = PlanRows(model, schedule, pull_rows);
-  return PlanForward(model, rows, MakeExternalRows(pull_rows, rows), &sizes,
-                     result_rows, /*keep_tape=*/false, /*two_streams=*/false, 0)
+  const Tape tape = PlanTape(model, schedule, pull_rows);
+  return PlanForward(model, tape, &sizes, result_rows, /*keep_tape=*/false,
+                     /*two_streams=*/false, 0)
       .need;
 }
 
@@ -537,12 +567,11 @@ TrainingNeed PredictTraining(const Model& model, const Model* derivative,
                              const std::vector<RowMap>& pull_rows,
                              const ResultSizes& sizes,
                              const ResultRows& result_rows, bool two_streams) {
-  const RowPlan rows = PlanRows(model, schedule, pull_rows);
-  const StepPlan plan = PlanForward(
-      model, rows, MakeExternalRows(pull_rows, rows), &sizes, result_rows,
-      /*keep_tape=*/true, two_streams, 0);
-  return NeedOfTraining(plan.need, derivative, model, rows, &sizes, result_rows,
-                        two_streams);
+  const Tape tape = PlanTape(model, schedule, pull_rows);
+  const StepPlan plan = PlanForward(model, tape, &sizes, result_rows,
+                                    /*keep_tape=*/true, two_streams, 0);
+  return NeedOfTraining(plan.need, derivative, model, tape.rows, &sizes,
+                        result_rows, two_streams);
 }
 
 }  // namespace cavs

@@ -9,9 +9,11 @@
 
 namespace cavs {
 
-// Numbers of bytes, which saturate at the largest number. Integers that
-// describe the schedule, and memory that the framework's own kernels allocate,
-// are not counted.
+// Numbers of bytes, which saturate at the largest number. Memory that the
+// framework's own kernels allocate is not counted, nor are integers that
+// describe the schedule in memory of the host. What is copied of them to a
+// device, and constants there, count as tape, or as temporaries in directions
+// without one.
 struct MemoryNeed {
   size_t state = 0;  // In a derivative, the gradient of the state.
   size_t tape = 0;   // Values that the derivative reads, except the state.
@@ -23,7 +25,7 @@ struct MemoryNeed {
   // Not from the pool: outputs for the caller.
   size_t results = 0;
 
-  // Bytes from the pool.
+  // Bytes from the pool, and of constants.
   size_t workspace() const;
   size_t total() const;
   MemoryNeed& operator+=(const MemoryNeed& other);

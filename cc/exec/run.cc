@@ -58,6 +58,10 @@ Status Run::Start(const std::function<Status()>& refuse) {
   kept_begin_ = keeps ? static_cast<char*>(kept_.get()) : arena_;
   if (!keeps) arena_ += plan_.kept_bytes;
   if (guards_ != nullptr) zones_before_ = guards_->size();
+  if (arguments_.upload) {
+    CAVS_RETURN_IF_ERROR(
+        arguments_.upload(kept_begin_ + plan_.lists_offset, &arguments_));
+  }
   CAVS_RETURN_IF_ERROR(BindState());
   CAVS_RETURN_IF_ERROR(BindInputs());
   for (int type = 0; type < rows_.num_types(); ++type) {

@@ -30,6 +30,9 @@ struct Unwritten {
 
 // The inputs and outputs of a run. All memory is the device's.
 struct RunArguments {
+  // Copies lists to memory of the plan and sets those of the arguments that are
+  // copies. May be empty.
+  std::function<Status(void* memory, RunArguments*)> upload;
   Span<IndexLists> lists;              // Indexed by type.
   std::vector<Block> inputs, outputs;  // See Bindings.
   // Indexed by type, then by input or output.

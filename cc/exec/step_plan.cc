@@ -81,6 +81,7 @@ class Planner {
     MakeChunks();
     kept_.Take(0);  // The zone before the first buffer.
     PlaceState();
+    PlaceCopies();
     for (int type = 0; type < rows_.num_types(); ++type) ChoosePlaces(type);
     AssignChunkMemory();
     for (int type = 0; type < rows_.num_types(); ++type) AssignOffsets(type);
@@ -164,6 +165,21 @@ class Planner {
         ByteCount(rows_.num_rows(), model_.state_columns, plan_.state_dtype));
     plan_.state_offset = kept_.Take(plan_.state_bytes);
     plan_.need.state = Memory::Padded(plan_.state_bytes);
+  }
+
+  // Of what the host has: lists, which the tape keeps, and constants.
+  void PlaceCopies() {
+    size_t& bytes = plan_.direction == Direction::kForward
+                        ? plan_.need.tape
+                        : plan_.need.temporaries;
+    bytes = Memory::Padded(limits_.list_bytes);
+    if (bytes > 0) plan_.lists_offset = kept_.Take(bytes);
+    for (int type = 0; type < rows_.num_types(); ++type) {
+      if (IsIdle(model_, rows_, type)) continue;
+      const auto constants = model_.executables[type]->constants();
+      bytes = SaturatingAdd(bytes, constants.bytes);
+      plan_.taken += constants.taken;
+    }
   }
 
   void ChoosePlaces(int type) {

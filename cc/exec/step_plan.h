@@ -81,11 +81,13 @@ struct StepPlan {
   size_t state_offset = 0, state_bytes = 0;
   DType state_dtype = DType::kOther;  // See Bindings.
   size_t zeros_bytes = 0;             // Bytes of that row.
+  size_t lists_offset = 0;  // Of lists of row numbers, beside the state.
   // The range of Home::kChunk in the arena.
   size_t shared_offset = 0, shared_bytes = 0;
   std::vector<InputCopy> inputs;  // By number; empty if none is copied.
   size_t kept_bytes = 0, arena_bytes = 0;  // Totals of the two ranges.
   MemoryNeed need;                         // Without guard zones.
+  size_t taken = 0;  // Bytes of `need` that an earlier step has taken.
 
   // Finds the offsets of the values of Home::kChunk from shared_offset, by type
   // and in the order of `in_chunk`, for a chunk with these rows of each type:
@@ -105,7 +107,8 @@ struct StepLimits {
   // Whether two streams are wanted. They are not used where both would write to
   // the same memory: see Model.
   bool two_streams = false;
-  size_t zone = 0;  // See StepPlan.
+  size_t zone = 0;        // See StepPlan.
+  size_t list_bytes = 0;  // Of lists of row numbers: see Device::BytesOfList().
   // Derivatives: by type and saved symbol, whether the tape holds its rows by
   // an index.
   std::vector<std::vector<bool>> saved_by_index;

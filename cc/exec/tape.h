@@ -45,8 +45,7 @@ struct Tape {
   std::vector<const int32_t*> push_lists, edge_lists;
   // Indexed by type, then by result.
   std::vector<std::vector<Slot>> saved;
-  // The memory of `saved` and of the lists.
-  std::vector<std::shared_ptr<void>> memory;
+  std::shared_ptr<void> memory;  // Of `saved` and of the lists.
 
   bool is_of_edges(int push) const { return edge_pushes.count(push) > 0; }
   const ExternalRows& rows_of_push(int push) const {

@@ -116,6 +116,17 @@ CudaOpDevice::CudaOpDevice(std::shared_ptr<const Gpu> gpu,
               }()),
       two_streams_(two_streams) {}
 
+absl::Status CudaOpDevice::AllocateLists(
+    tensorflow::OpKernelContext* context,
+    const std::vector<Span<int32_t>>& lists, tensorflow::Tensor* memory) const {
+  int64_t bytes = 0;
+  for (const Span<int32_t>& list : lists) {
+    bytes += device_.BytesOfList(list.size());
+  }
+  return context->allocate_temp(tensorflow::DT_UINT8,
+                                tensorflow::TensorShape({bytes}), memory);
+}
+
 absl::Status CudaOpDevice::Enqueue(
     tensorflow::OpKernelContext* context,
     absl::FunctionRef<Status(const CudaKernels&, CudaStream*)> work) const {

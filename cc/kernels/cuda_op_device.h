@@ -28,6 +28,10 @@ class CudaOpDevice : public OpDevice {
 
   const Device& device() const override { return device_; }
 
+  // Allocates the memory of lists for Device::Upload().
+  absl::Status AllocateLists(tensorflow::OpKernelContext* context,
+                             const std::vector<Span<int32_t>>& lists,
+                             tensorflow::Tensor* memory) const;
   // Calls `work` with the kernels, and with TensorFlow's stream to put work
   // into.
   absl::Status Enqueue(

@@ -251,12 +251,13 @@ class RowOpOnGpu {
       std::tie(order, splits) = SortByTarget(own.rows, to.rows);
       lists = {order, splits};
     }
+    Tensor memory;
+    TF_RETURN_IF_ERROR(device_->AllocateLists(context, lists, &memory));
     return device_->Enqueue(context, [&](const CudaKernels& kernels,
                                          CudaStream* stream) {
-      std::shared_ptr<void> memory;
       std::vector<const int32_t*> there;
       CAVS_RETURN_IF_ERROR(
-          device_->device().Upload(lists, stream, &memory, &there));
+          device_->device().Upload(lists, memory.data(), stream, &there));
       if (kKind != RowOpKind::kPush) from.index = there[0];
       if (kAdds) {
         return kernels.ReduceEdges(own.dtype, kKind == RowOpKind::kScatterMax,

@@ -51,8 +51,7 @@ class CpuDevice : public Device {
     return options_.nanos_per_program +
            options_.nanos_per_weight_byte * static_cast<double>(weight_bytes);
   }
-  Status Upload(const std::vector<Span<int32_t>>& lists, Stream*,
-                std::shared_ptr<void>*,
+  Status Upload(const std::vector<Span<int32_t>>& lists, void*, Stream*,
                 std::vector<const int32_t*>* on_device) const override {
     *on_device = ListsOfHost(lists);
     return Status();

@@ -33,36 +33,26 @@ double CudaDevice::NanosPerProgram(int64_t) const {
   return options_.nanos_per_program;
 }
 
-// All lists in one copy. A list begins at a multiple of four numbers.
-Status CudaDevice::Upload(const std::vector<Span<int32_t>>& lists,
-                          Stream* stream, std::shared_ptr<void>* memory,
+// A list begins at a multiple of four numbers.
+size_t CudaDevice::BytesOfList(int64_t length) const {
+  constexpr int64_t kGrain = 4;
+  return (length + kGrain - 1) / kGrain * kGrain * sizeof(int32_t);
+}
+
+// All lists in one copy.
+Status CudaDevice::Upload(const std::vector<Span<int32_t>>& lists, void* memory,
+                          Stream* stream,
                           std::vector<const int32_t*>* on_device) const {
-  constexpr size_t kGrain = 4;
-  size_t most = 0;
-  for (const Span<int32_t>& list : lists) most += list.size() + kGrain;
+  size_t bytes = 0;
+  for (const Span<int32_t>& list : lists) bytes += BytesOfList(list.size());
   std::vector<int32_t> all;
-  all.reserve(most);
-  std::vector<size_t> begins;
+  all.reserve(bytes / sizeof(int32_t));
   for (const Span<int32_t>& list : lists) {
-    begins.push_back(all.size());
+    on_device->push_back(static_cast<const int32_t*>(memory) + all.size());
     all.insert(all.end(), list.begin(), list.end());
-    all.resize((all.size() + kGrain - 1) / kGrain * kGrain);
+    all.resize(BytesOfList(all.size()) / sizeof(int32_t));
   }
-  const size_t bytes = Memory::Padded(all.size() * sizeof(int32_t) + 1);
-  void* const data = options_.memory->Allocate(bytes);
-  if (data == nullptr) {
-    return kernels_->context().driver().Check(
-        kCudaOutOfMemory, "taking memory for lists of rows");
-  }
-  *memory =
-      std::shared_ptr<void>(data, [memory = options_.memory, bytes](void* own) {
-        memory->Free(own, bytes);
-      });
-  for (const size_t begin : begins) {
-    on_device->push_back(static_cast<const int32_t*>(data) + begin);
-  }
-  return static_cast<CudaStream*>(stream)->CopyIn(data, all.data(),
-                                                  all.size() * sizeof(int32_t));
+  return static_cast<CudaStream*>(stream)->CopyIn(memory, all.data(), bytes);
 }
 
 std::unique_ptr<Executable> CudaDevice::Compile(

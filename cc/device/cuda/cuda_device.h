@@ -31,8 +31,9 @@ class CudaDevice : public Device {
   std::shared_ptr<Memory> memory() const override { return options_.memory; }
   int64_t RowsPerBlock(int64_t bytes_per_row) const override;
   double NanosPerProgram(int64_t weight_bytes) const override;
-  Status Upload(const std::vector<Span<int32_t>>& lists, Stream* stream,
-                std::shared_ptr<void>* memory,
+  size_t BytesOfList(int64_t length) const override;
+  Status Upload(const std::vector<Span<int32_t>>& lists, void* memory,
+                Stream* stream,
                 std::vector<const int32_t*>* on_device) const override;
   std::unique_ptr<Executable> Compile(
       const CompiledProgram& program) const override;

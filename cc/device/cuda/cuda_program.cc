@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -55,6 +56,14 @@ bool MayBeLarge(const CompiledProgram& program, const Node& node,
                            program.symbols[other].columns());
 }
 
+// The bytes of a constant that lies in memory of the GPU; 0 of other symbols.
+size_t BytesOfConstant(const Symbol& own) {
+  return own.source == SymbolSource::kConstant && own.parent < 0 &&
+                 own.constant->data != nullptr
+             ? ByteCount(1, own.columns(), own.dtype)
+             : 0;
+}
+
 }  // namespace
 
 CudaExecutable::CudaExecutable(const CompiledProgram& program,
@@ -63,7 +72,12 @@ CudaExecutable::CudaExecutable(const CompiledProgram& program,
     : program_(program),
       kernels_(std::move(kernels)),
       memory_(std::move(memory)),
-      sent_by_(FindSentBack(program)) {
+      sent_by_(FindSentBack(program)),
+      constant_bytes_(
+          std::accumulate(program.symbols.begin(), program.symbols.end(),
+                          size_t{0}, [](size_t bytes, const Symbol& own) {
+                            return bytes + Memory::Padded(BytesOfConstant(own));
+                          })) {
   for (int stage = 0; stage < kNumStages; ++stage) {
     launches_[stage] = PlanLaunches(program, static_cast<Stage>(stage));
     const std::vector<CudaLaunch>& launches = launches_[stage];
@@ -157,17 +171,7 @@ Status CudaExecutable::Make(Stream* stream, const Made** made) const {
 // Other streams may read the constants at once, so that they are waited for.
 Status CudaExecutable::MakeConstants(Stream* stream, Made* made) const {
   made->constants.assign(program_.symbols.size(), nullptr);
-  std::vector<std::pair<int, size_t>> offsets;
-  size_t bytes = 0;
-  for (size_t id = 0; id < program_.symbols.size(); ++id) {
-    const Symbol& own = program_.symbols[id];
-    if (own.source != SymbolSource::kConstant || own.parent >= 0 ||
-        own.constant->data == nullptr) {
-      continue;
-    }
-    offsets.emplace_back(static_cast<int>(id), bytes);
-    bytes += Memory::Padded(ByteCount(1, own.columns(), own.dtype));
-  }
+  const size_t bytes = constant_bytes_;
   if (bytes == 0) return Status();
   void* const data = memory_->Allocate(bytes);
   if (data == nullptr) {
@@ -176,12 +180,15 @@ Status CudaExecutable::MakeConstants(Stream* stream, Made* made) const {
   }
   made->memory = std::shared_ptr<void>(
       data, [memory = memory_, bytes](void* own) { memory->Free(own, bytes); });
-  for (const auto& [id, offset] : offsets) {
+  char* next = static_cast<char*>(data);
+  for (size_t id = 0; id < program_.symbols.size(); ++id) {
     const Symbol& own = program_.symbols[id];
-    made->constants[id] = static_cast<char*>(data) + offset;
+    const size_t size = BytesOfConstant(own);
+    if (size == 0) continue;
+    made->constants[id] = next;
     CAVS_RETURN_IF_ERROR(static_cast<CudaStream*>(stream)->CopyIn(
-        made->constants[id], own.constant->data,
-        ByteCount(1, own.columns(), own.dtype)));
+        next, own.constant->data, size));
+    next += Memory::Padded(size);
   }
   return stream->Synchronize();
 }

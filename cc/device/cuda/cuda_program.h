@@ -27,6 +27,10 @@ class CudaExecutable : public Executable {
                  std::shared_ptr<Memory> memory);
 
   size_t WorkspaceBytes(const TypeRows& rows) const override;
+  Constants constants() const override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return {constant_bytes_, made_ == nullptr ? 0 : constant_bytes_};
+  }
   double Nanos(const TaskCount& tasks) const override;
   std::unique_ptr<BoundProgram> Bind(Bindings* bindings) const override;
 
@@ -68,6 +72,7 @@ class CudaExecutable : public Executable {
   std::array<std::vector<std::unique_ptr<const GroupKernels>>, kNumStages>
       groups_;
   const std::vector<int> sent_by_;
+  const size_t constant_bytes_;
   mutable std::mutex mutex_;
   mutable std::unique_ptr<const Made> made_;  // GUARDED_BY(mutex_)
 };

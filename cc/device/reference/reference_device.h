@@ -50,8 +50,7 @@ class ReferenceDevice : public Device {
   int64_t RowsPerBlock(int64_t) const override {
     return options_.rows_per_block;
   }
-  Status Upload(const std::vector<Span<int32_t>>& lists, Stream*,
-                std::shared_ptr<void>*,
+  Status Upload(const std::vector<Span<int32_t>>& lists, void*, Stream*,
                 std::vector<const int32_t*>* on_device) const override {
     *on_device = ListsOfHost(lists);
     return Status();

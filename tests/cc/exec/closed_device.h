@@ -102,18 +102,13 @@ class ClosedDevice : public WrappingDevice {
       : WrappingDevice(OfMemory(memory, std::move(options))),
         memory_(std::move(memory)) {}
 
-  Status Upload(const std::vector<Span<int32_t>>& lists, Stream*,
-                std::shared_ptr<void>* memory,
+  size_t BytesOfList(int64_t length) const override {
+    return length * sizeof(int32_t);
+  }
+  Status Upload(const std::vector<Span<int32_t>>& lists, void* memory, Stream*,
                 std::vector<const int32_t*>* on_device) const override {
-    size_t bytes = 0;
-    for (const Span<int32_t>& list : lists) {
-      bytes += list.size() * sizeof(int32_t);
-    }
-    *memory = std::shared_ptr<void>(
-        memory_->Allocate(bytes),
-        [own = memory_, bytes](void* data) { own->Free(data, bytes); });
     const ClosedMemory::Opened opened(memory_);
-    int32_t* next = static_cast<int32_t*>(memory->get());
+    int32_t* next = static_cast<int32_t*>(memory);
     for (const Span<int32_t>& list : lists) {
       on_device->push_back(next);
       next = std::copy(list.begin(), list.end(), next);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "tests/cc/exec/random_cell.h"
 #include "tests/cc/exec/test_device.h"
 #include "tests/cc/exec/tree_lstm_cell.h"
+#include "tests/cc/ir/sketch.h"
 
 namespace cavs {
 namespace {
@@ -79,46 +81,169 @@ TEST_F(CudaWalkTest, RandomProgramsMatchTheOracle) {
   }
 }
 
-// Memory of a GPU that counts what is taken.
-class CountingMemory : public CudaMemory {
- public:
-  using CudaMemory::CudaMemory;
-  void* Allocate(size_t bytes) override {
-    ++calls;
-    return CudaMemory::Allocate(bytes);
+// What steps take of the memory of a GPU.
+class CudaMemoryTest : public CudaWalkTest {
+ protected:
+  void SetUp() override {
+    CudaWalkTest::SetUp();
+    if (IsSkipped()) return;
+    CAVS_SKIP_WITHOUT_FAKE_CUDA();
+    cuda_.emplace();
+    walking_.emplace(TheGpu()->gpu(), /*walks=*/true);
   }
-  int64_t calls = 0;
+  void TearDown() override {
+    if (cuda_.has_value()) cuda_->Reset();
+  }
+
+  // Several steps of a model that has not run yet: inference, forward with a
+  // tape, or both directions of a training step.
+  class Steps {
+   public:
+    Steps(const Cell& cell, const Graph& graph, Direction direction,
+          const CudaTestDevice& device)
+        : experiment_(cell, graph, 1),
+          schedule_(MakeSchedule(graph, cell)),
+          direction_(direction),
+          executor_(cell, PassOptions(), /*measured=*/true, &device,
+                    device.New(0), nullptr) {}
+
+    const StoragePool& pool() const { return executor_.pool(); }
+
+    // The bytes of all but results.
+    size_t Predict() const {
+      const auto need = [&](Direction direction) {
+        MemoryNeed own =
+            executor_.Predict(schedule_, direction, false, &experiment_);
+        own.results = 0;
+        return own;
+      };
+      return direction_ == Direction::kBackward
+                 ? TrainingPeak(need(Direction::kForward), need(direction_))
+                 : need(direction_).total();
+    }
+
+    Status Run() const {
+      Tape tape;
+      Results results;
+      const bool keeps = direction_ != Direction::kInference;
+      Status status = executor_.Forward(experiment_, schedule_, Setting(),
+                                        keeps ? &tape : nullptr, &results);
+      if (!status.ok() || direction_ != Direction::kBackward) return status;
+      return executor_.Backward(experiment_, tape, Setting(), &results);
+    }
+
+   private:
+    const Experiment experiment_;
+    const Schedule schedule_;
+    const Direction direction_;
+    const CellExecutor executor_;
+  };
+
+  // Expects that a step takes exactly what was predicted, `constants` bytes of
+  // which are constants. The pool takes an eighth more, and keeps as much
+  // again.
+  void ExpectPredicted(const Cell& cell, const Graph& graph,
+                       Direction direction, size_t constants = 0) const {
+    const Steps steps(cell, graph, direction, *walking_);
+    const size_t predicted = steps.Predict();
+    cuda_->Reset();
+    const int64_t before = cuda_->Counts().bytes_in_use;
+    EXPECT_TRUE(steps.Run().ok());
+    EXPECT_EQ(cuda_->Fault(), "");
+    EXPECT_EQ(cuda_->Calls("cuMemAlloc_v2"),
+              steps.pool().num_allocations() + (constants > 0 ? 1 : 0));
+    EXPECT_EQ(steps.pool().peak_asked_bytes() + constants, predicted);
+    const int64_t taken = cuda_->Counts().most_bytes_in_use - before;
+    EXPECT_GE(taken, static_cast<int64_t>(predicted));
+    EXPECT_LE(static_cast<size_t>(taken),
+              predicted * 81 / 64 + 4 * Memory::kAlignment);
+    EXPECT_EQ(steps.Predict(), predicted) << "after the first step";
+  }
+
+  // A program of constants that take more than all else in a small step.
+  static Cell CellOfConstants() {
+    Sketch f;
+    int x = f.Pull(0, 3);
+    for (int i = 0; i < kConstants; ++i) {
+      x = f.Call(Elementwise::kAdd, x, f.ScalarZero());
+    }
+    f.Push(0, x);
+    Cell cell;
+    cell.pulls = cell.pushes = {3};
+    cell.captures = {{}};
+    cell.forward = {f.program};
+    cell.backward = {Program()};
+    return cell;
+  }
+
+  static constexpr int kConstants = 30;
+  static constexpr size_t kConstantBytes = kConstants * Memory::kAlignment;
+  std::optional<FakeCuda> cuda_;
+  std::optional<CudaTestDevice> walking_;
 };
 
-// A step takes no other memory than that of its device, which is a framework's,
-// and what it takes is predicted, except for lists of rows and for constants.
-TEST_F(CudaWalkTest, MemoryIsThatOfTheDeviceAndPredicted) {
-  CAVS_SKIP_WITHOUT_FAKE_CUDA();
-  const FakeCuda cuda;
-  const TestGpu& gpu = *TheGpu()->gpu();
-  const CudaTestDevice walking(TheGpu()->gpu(), /*walks=*/true);
-  const Cell cell = TreeLstmCell(DType::kFloat32, 8, 8);
-  for (const Graph& graph : {Trees(9, 1), Chain(500), Chain(1)}) {
-    const auto kernels =
-        std::make_shared<CudaKernels>(gpu.kernels()->shared_context());
-    const auto memory =
-        std::make_shared<CountingMemory>(kernels->shared_context());
-    CudaDevice::Options options;
-    options.memory = memory;
-    const auto device = std::make_shared<CudaDevice>(kernels, options);
-    const CellExecutor executor(cell, PassOptions(), /*measured=*/true,
-                                &walking, device, device);
-    const Experiment experiment(cell, graph, 1);
-    const Schedule schedule = MakeSchedule(graph, cell);
-    MemoryNeed forward = executor.Predict(schedule, Direction::kForward),
-               backward = executor.Predict(schedule, Direction::kBackward);
-    forward.results = backward.results = 0;
-    cuda.Reset();
-    executor.Run(experiment);
-    EXPECT_EQ(cuda.Calls("cuMemAlloc_v2"), memory->calls);
-    EXPECT_EQ(executor.pool().peak_asked_bytes(),
-              TrainingPeak(forward, backward));
+// A step takes no other memory than that of its device, which is a framework's.
+TEST_F(CudaMemoryTest, StepsTakeWhatWasPredicted) {
+  std::mt19937 random(1);
+  Cell infers = TreeLstmCell(DType::kFloat32, 8, 8);
+  const Cell trains = infers;
+  infers.forward[0].results.clear();  // The tape is empty.
+  for (const Graph& graph : {Trees(9, 1), Chain(500), Chain(1), Graph(),
+                             RandomDag(300, 2, &random)}) {
+    ExpectPredicted(infers, graph, Direction::kInference);
+    ExpectPredicted(trains, graph, Direction::kForward);
+    ExpectPredicted(trains, graph, Direction::kBackward);
   }
+  for (const Direction direction :
+       {Direction::kInference, Direction::kForward, Direction::kBackward}) {
+    ExpectPredicted(CellOfConstants(), Chain(2), direction, kConstantBytes);
+  }
+}
+
+TEST_F(CudaMemoryTest, StepsOfRandomProgramsTakeWhatWasPredicted) {
+  for (uint32_t seed = 0; seed < 12 && !HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    const int num_types = 1 + seed % 3;
+    Cell cell = RandomCell(DType::kFloat32, num_types, &random);
+    if (seed % 4 < 2 && !cell.pulls.empty()) cell.partial_pulls = {0};
+    const Graph graph = WithRandomTypes(
+        RandomDag(60, cell.most_children(), &random), num_types, &random);
+    ExpectPredicted(cell, graph, Direction::kForward);
+    ExpectPredicted(cell, graph, Direction::kBackward);
+  }
+}
+
+// Nothing has been copied to a GPU that refuses a step.
+TEST_F(CudaMemoryTest, AStepThatDoesNotFitIsRefusedBeforeItBegins) {
+  std::mt19937 random(1);
+  const Graph dag = RandomDag(300, 2, &random);
+  for (const auto& [cell, graph] :
+       {std::pair(TreeLstmCell(DType::kFloat32, 8, 8), dag),
+        std::pair(CellOfConstants(), Chain(2))}) {
+    const Steps steps(cell, graph, Direction::kBackward, *walking_);
+    const auto predicted = static_cast<int64_t>(steps.Predict());
+    cuda_->Reset();
+    const int64_t before = cuda_->Counts().bytes_in_use;
+    cuda_->Set("memory", before + predicted - 1);
+    const Status status = steps.Run();
+    EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+    EXPECT_NE(status.message().find("minibatch: got one whose training step "),
+              std::string::npos)
+        << status.message();
+    EXPECT_EQ(cuda_->Counts().allocations + cuda_->Counts().uploads, 0);
+    cuda_->Set("memory", before + predicted * 81 / 64 + 256);
+    EXPECT_TRUE(steps.Run().ok());
+  }
+}
+
+TEST_F(CudaMemoryTest, ConstantsAreTakenOnce) {
+  const Steps steps(CellOfConstants(), Chain(2), Direction::kInference,
+                    *walking_);
+  EXPECT_TRUE(steps.Run().ok());
+  cuda_->Set("memory", cuda_->Counts().bytes_in_use);
+  const Status status = steps.Run();
+  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 class Names : public Tracer {

@@ -27,10 +27,13 @@ class WrappingDevice : public Device {
   int64_t RowsPerBlock(int64_t bytes_per_row) const override {
     return inner_->RowsPerBlock(bytes_per_row);
   }
-  Status Upload(const std::vector<Span<int32_t>>& lists, Stream* stream,
-                std::shared_ptr<void>* memory,
+  size_t BytesOfList(int64_t length) const override {
+    return inner_->BytesOfList(length);
+  }
+  Status Upload(const std::vector<Span<int32_t>>& lists, void* memory,
+                Stream* stream,
                 std::vector<const int32_t*>* on_device) const override {
-    return inner_->Upload(lists, stream, memory, on_device);
+    return inner_->Upload(lists, memory, stream, on_device);
   }
   std::unique_ptr<Executable> Compile(
       const CompiledProgram& program) const override {
@@ -52,6 +55,7 @@ class WrappingDevice : public Device {
     size_t WorkspaceBytes(const TypeRows& rows) const override {
       return inner_->WorkspaceBytes(rows);
     }
+    Constants constants() const override { return inner_->constants(); }
     double Nanos(const TaskCount& tasks) const override {
       return inner_->Nanos(tasks);
     }
