@@ -101,6 +101,7 @@ std::vector<Span<int32_t>> ListsOf(const Tape& tape) {
 }
 
 StepPlan PlanForward(const Model& model, const Tape& tape,
+                     const std::vector<Span<int32_t>>& lists,
                      const ResultSizes* sizes, const ResultRows& result_rows,
                      bool keep_tape, bool two_streams, size_t zone) {
   StepLimits limits;
@@ -112,7 +113,7 @@ StepPlan PlanForward(const Model& model, const Tape& tape,
   limits.rows = result_rows;
   limits.gaps = FindGaps(tape.pull_rows);
   limits.saved_by_index.resize(tape.rows.num_types());
-  for (const Span<int32_t>& list : ListsOf(tape)) {
+  for (const Span<int32_t>& list : lists) {
     limits.list_bytes += model.device->BytesOfList(list.size());
   }
   return PlanStep(keep_tape ? Direction::kForward : Direction::kInference,
@@ -158,11 +159,12 @@ TrainingNeed NeedOfTraining(const MemoryNeed& forward, const Model* derivative,
   return need;
 }
 
-// Makes the row numbers of a tape readable on the device.
-Status Upload(const Device& device, void* memory, Stream* stream, Tape* tape) {
+// Makes the lists of a tape readable on the device.
+Status Upload(const Device& device, const std::vector<Span<int32_t>>& lists,
+              void* memory, Stream* stream, Tape* tape) {
   const int num_types = tape->rows.num_types();
   std::vector<const int32_t*> there;
-  CAVS_RETURN_IF_ERROR(device.Upload(ListsOf(*tape), memory, stream, &there));
+  CAVS_RETURN_IF_ERROR(device.Upload(lists, memory, stream, &there));
   auto next = there.begin();
   tape->lists.reserve(num_types);
   tape->pull_lists.reserve(tape->pull_rows.size());
@@ -418,17 +420,20 @@ Status RunForward(const Model& model, ForwardArguments arguments,
   const RowPlan& rows = tape->rows;
   ExpectWork(model, rows, context);
 
+  const std::vector<Span<int32_t>> lists = ListsOf(*tape);
   RunArguments run;
   run.upload = [&](void* memory, RunArguments* own) {
-    CAVS_RETURN_IF_ERROR(Upload(*model.device, memory, context.stream, tape));
+    CAVS_RETURN_IF_ERROR(
+        Upload(*model.device, lists, memory, context.stream, tape));
     own->lists = tape->lists;
     own->input_rows.resize(rows.num_types());
+    own->output_rows.resize(rows.num_types());
     for (int type = 0; type < rows.num_types(); ++type) {
       for (const auto& pull : tape->pull_lists) {
         own->input_rows[type].push_back(pull[type]);
       }
-      own->output_rows.push_back(
-          tape->lists_of_pushes(inputs.pushes.size(), type));
+      own->output_rows[type] =
+          tape->lists_of_pushes(inputs.pushes.size(), type);
     }
     return Status();
   };
@@ -453,8 +458,9 @@ Status RunForward(const Model& model, ForwardArguments arguments,
   std::vector<int> pulls(inputs.pulls.size());
   std::iota(pulls.begin(), pulls.end(), 0);
   const ResultRows result_rows = CountRows(*tape, pulls);
-  const StepPlan plan = PlanForward(model, *tape, arguments.sizes, result_rows,
-                                    keep_tape, two_streams, ZoneOf(context));
+  const StepPlan plan =
+      PlanForward(model, *tape, lists, arguments.sizes, result_rows, keep_tape,
+                  two_streams, ZoneOf(context));
   const bool trains =
       keep_tape && arguments.derivative != nullptr &&
       arguments.derivative->programs.size() == model.programs.size();
@@ -557,7 +563,8 @@ MemoryNeed PredictInference(const Model& model, const ScheduleView& schedule,
                             const ResultSizes& sizes,
                             const ResultRows& result_rows) {
   const Tape tape = PlanTape(model, schedule, pull_rows);
-  return PlanForward(model, tape, &sizes, result_rows, /*keep_tape=*/false,
+  return PlanForward(model, tape, ListsOf(tape), &sizes, result_rows,
+                     /*keep_tape=*/false,
                      /*two_streams=*/false, 0)
       .need;
 }
@@ -568,8 +575,9 @@ TrainingNeed PredictTraining(const Model& model, const Model* derivative,
                              const ResultSizes& sizes,
                              const ResultRows& result_rows, bool two_streams) {
   const Tape tape = PlanTape(model, schedule, pull_rows);
-  const StepPlan plan = PlanForward(model, tape, &sizes, result_rows,
-                                    /*keep_tape=*/true, two_streams, 0);
+  const StepPlan plan =
+      PlanForward(model, tape, ListsOf(tape), &sizes, result_rows,
+                  /*keep_tape=*/true, two_streams, 0);
   return NeedOfTraining(plan.need, derivative, model, tape.rows, &sizes,
                         result_rows, two_streams);
 }
