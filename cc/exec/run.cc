@@ -472,23 +472,30 @@ Status Run::RunChunks() {
         .chunks[plan_.direction == Direction::kBackward ? count - 1 - i : i];
   };
   const int64_t ahead = plan_.two_streams ? kAhead : 0;
-  CAVS_RETURN_IF_ERROR(other_->Wait(critical_->Record()));
+  // What is put into one stream is in order.
+  const auto record = [this](Stream* stream) {
+    return other_ == critical_ ? nullptr : stream->Record();
+  };
+  const auto wait = [](Stream* stream, const std::shared_ptr<Event>& event) {
+    return event == nullptr ? Status() : stream->Wait(event);
+  };
+  CAVS_RETURN_IF_ERROR(wait(other_, record(critical_)));
   std::vector<std::shared_ptr<Event>> prepared(count);
   const auto prepare = [&](int64_t i) {
     if (i >= count) return Status();
     CAVS_RETURN_IF_ERROR(BindChunk(chunk(i)));
     CAVS_RETURN_IF_ERROR(RunBlocks(Stage::kEager, chunk(i), other_));
-    prepared[i] = other_->Record();
+    prepared[i] = record(other_);
     return Status();
   };
   for (int64_t i = 0; i < ahead; ++i) CAVS_RETURN_IF_ERROR(prepare(i));
   for (int64_t i = 0; i < count; ++i) {
     if (ahead == 0) CAVS_RETURN_IF_ERROR(prepare(i));
-    CAVS_RETURN_IF_ERROR(critical_->Wait(prepared[i]));
+    CAVS_RETURN_IF_ERROR(wait(critical_, prepared[i]));
     CAVS_RETURN_IF_ERROR(RunTasks(chunk(i)));
-    const std::shared_ptr<Event> done = critical_->Record();
+    const std::shared_ptr<Event> done = record(critical_);
     if (ahead > 0) CAVS_RETURN_IF_ERROR(prepare(i + ahead));
-    CAVS_RETURN_IF_ERROR(other_->Wait(done));
+    CAVS_RETURN_IF_ERROR(wait(other_, done));
     CAVS_RETURN_IF_ERROR(RunBlocks(Stage::kLazy, chunk(i), other_));
   }
   return Status();
