@@ -130,7 +130,6 @@ absl::Status CudaOpDevice::AllocateLists(
 absl::Status CudaOpDevice::Enqueue(
     tensorflow::OpKernelContext* context,
     absl::FunctionRef<Status(const CudaKernels&, CudaStream*)> work) const {
-  const CudaContext::Current current(gpu_->kernels->context());
   CudaStream stream(gpu_->kernels, StreamOf(context));
   return ToAbsl(work(*gpu_->kernels, &stream));
 }

@@ -31,20 +31,22 @@ class CublasLt;
 class CudaContext {
  public:
   // Makes the context of a GPU current on the calling thread as long as it
-  // exists.
+  // exists; null: does nothing, where the context is current.
   class Current {
    public:
-    explicit Current(const CudaContext& context) : context_(context) {
-      context_.driver().CtxPushCurrent(context_.handle_);
+    explicit Current(const CudaContext& context) : Current(&context) {}
+    explicit Current(const CudaContext* context) : context_(context) {
+      if (context != nullptr)
+        context->driver().CtxPushCurrent(context->handle_);
     }
     ~Current() {
       CudaContextHandle before;
-      context_.driver().CtxPopCurrent(&before);
+      if (context_ != nullptr) context_->driver().CtxPopCurrent(&before);
     }
     Current(const Current&) = delete;
 
    private:
-    const CudaContext& context_;
+    const CudaContext* const context_;
   };
 
   // Paths where NVRTC and cuBLASLt may be.

@@ -194,8 +194,8 @@ Status CudaExecutable::MakeConstants(Stream* stream, Made* made) const {
 }
 
 Status CudaProgram::Prepare(Stream* stream) {
-  const CudaContext::Current current(kernels_.context());
   stream_ = static_cast<CudaStream*>(stream);
+  const CudaContext::Current current = stream_->Enter();
   CAVS_RETURN_IF_ERROR(executable_.Make(stream, &made_));
   stream_->LendToWalk(bindings_.workspace,
                       executable_.BytesOfWalk(*bindings_.rows));
@@ -221,13 +221,9 @@ void CudaProgram::BindConstants(const std::vector<void*>& constants) {
 
 Status CudaProgram::Run(Stage stage, const RowRange& at, Stream* stream) {
   stream_ = static_cast<CudaStream*>(stream);
+  const CudaContext::Current current = stream_->Enter();
   const std::vector<CudaLaunch>& launches = executable_.launches(stage);
-  std::optional<CudaContext::Current> current;
   for (size_t i = 0; i < launches.size();) {
-    // Launches that are collected do not reach the driver yet.
-    if (!current.has_value() && !stream_->collects()) {
-      current.emplace(kernels_.context());
-    }
     const size_t first = i;
     CAVS_RETURN_IF_ERROR(LaunchTogether(stage, first, at, &i));
     if (i > first) continue;
@@ -239,8 +235,8 @@ Status CudaProgram::Run(Stage stage, const RowRange& at, Stream* stream) {
 }
 
 Status CudaProgram::FinishSums(Stream* stream) {
-  const CudaContext::Current current(kernels_.context());
   stream_ = static_cast<CudaStream*>(stream);
+  const CudaContext::Current current = stream_->Enter();
   for (const int id : operands_.SumsOverNoRows()) {
     CAVS_RETURN_IF_ERROR(stream->Zero(
         operands_.Sum(id),

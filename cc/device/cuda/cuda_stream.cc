@@ -64,11 +64,14 @@ CudaStream::CudaStream(std::shared_ptr<const CudaKernels> kernels,
 
 CudaStream::CudaStream(std::shared_ptr<const CudaKernels> kernels,
                        CudaStreamHandle handle, bool owns)
-    : kernels_(std::move(kernels)), handle_(handle), owns_(owns) {}
+    : kernels_(std::move(kernels)),
+      handle_(handle),
+      owns_(owns),
+      current_(owns ? nullptr : &context()) {}
 
 CudaStream::~CudaStream() {
-  const CudaContext::Current current(context());
   if (!owns_) return;
+  const CudaContext::Current current = Enter();
   driver().StreamSynchronize(handle_);
   driver().StreamDestroy(handle_);
 }
@@ -83,14 +86,14 @@ Status CudaStream::EndTasks() { return Flush(); }
 
 Status CudaStream::Flush() {
   if (!std::exchange(collects_, false)) return Status();
-  const CudaContext::Current current(context());
+  const CudaContext::Current current = Enter();
   return walk_.Run(*kernels_, handle_, walk_memory_, walk_bytes_);
 }
 
 Status CudaStream::Zero(void* to, size_t bytes) {
   if (bytes == 0) return Status();
   CAVS_RETURN_IF_ERROR(Flush());
-  const CudaContext::Current current(context());
+  const CudaContext::Current current = Enter();
   return driver().Check(
       driver().MemsetD8Async(AddressOf(to), 0, bytes, handle_),
       "setting memory to zero");
@@ -99,7 +102,7 @@ Status CudaStream::Zero(void* to, size_t bytes) {
 Status CudaStream::Copy(void* to, const void* from, size_t bytes) {
   if (bytes == 0 || to == from) return Status();
   CAVS_RETURN_IF_ERROR(Flush());
-  const CudaContext::Current current(context());
+  const CudaContext::Current current = Enter();
   return driver().Check(
       driver().MemcpyDtoDAsync(AddressOf(to), AddressOf(from), bytes, handle_),
       "copying memory");
@@ -108,7 +111,7 @@ Status CudaStream::Copy(void* to, const void* from, size_t bytes) {
 Status CudaStream::CopyIn(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return Status();
   CAVS_RETURN_IF_ERROR(Flush());
-  const CudaContext::Current current(context());
+  const CudaContext::Current current = Enter();
   std::unique_ptr<PinnedBuffers::Buffer> staging;
   CAVS_RETURN_IF_ERROR(kernels_->pinned().Take(bytes, &staging));
   std::memcpy(staging->data, from, bytes);
@@ -126,13 +129,13 @@ Status CudaStream::Add(DType dtype, const void* terms, int64_t n, void* sums) {
                   "sums of this type cannot be added up");
   }
   CAVS_RETURN_IF_ERROR(Flush());
-  const CudaContext::Current current(context());
+  const CudaContext::Current current = Enter();
   return kernels_->Add(dtype, terms, n, sums, direct());
 }
 
 std::shared_ptr<Event> CudaStream::Record() {
   const Status ended = Flush();
-  const CudaContext::Current current(context());
+  const CudaContext::Current current = Enter();
   return CudaEvent::RecordIn(context(), handle_, ended);
 }
 
@@ -140,14 +143,14 @@ Status CudaStream::Wait(std::shared_ptr<Event> event) {
   const auto& own = static_cast<const CudaEvent&>(*event);
   CAVS_RETURN_IF_ERROR(own.status());
   CAVS_RETURN_IF_ERROR(Flush());
-  const CudaContext::Current current(context());
+  const CudaContext::Current current = Enter();
   return driver().Check(driver().StreamWaitEvent(handle_, own.handle(), 0),
                         "waiting for another stream");
 }
 
 Status CudaStream::Synchronize() {
   const Status flushed = Flush();
-  const CudaContext::Current current(context());
+  const CudaContext::Current current = Enter();
   const Status done =
       driver().Check(driver().StreamSynchronize(handle_), "the work of a step");
   return flushed.ok() ? done : flushed;

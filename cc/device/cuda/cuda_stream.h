@@ -24,7 +24,8 @@ class CudaStream : public Stream {
   static Status New(std::shared_ptr<const CudaKernels> kernels,
                     std::unique_ptr<CudaStream>* stream);
   // The stream of a framework, in which all work of the GPU is put, so that
-  // memory that work used may be given to later work at once.
+  // memory that work used may be given to later work at once. The object is for
+  // the thread that makes it, on which the context is current until it ends.
   CudaStream(std::shared_ptr<const CudaKernels> kernels,
              CudaStreamHandle handle);
   ~CudaStream() override;
@@ -55,8 +56,10 @@ class CudaStream : public Stream {
   // Whether large products of float32 may round to TF32; false at first.
   void set_tf32(bool tf32) { tf32_ = tf32; }
   CudaStreamHandle handle() const { return handle_; }
-  // Whether launches are being collected.
-  bool collects() const { return collects_; }
+  // Makes the context current for some calls.
+  CudaContext::Current Enter() const {
+    return CudaContext::Current(owns_ ? &context() : nullptr);
+  }
   // Where launches go now.
   CudaQueue queue() { return {handle_, collects_ ? &walk_ : nullptr, tf32_}; }
 
@@ -77,6 +80,7 @@ class CudaStream : public Stream {
   const std::shared_ptr<const CudaKernels> kernels_;
   const CudaStreamHandle handle_;
   const bool owns_;
+  const CudaContext::Current current_;
   bool walks_ = true;
   bool tf32_ = false;
   bool collects_ = false;  // Whether launches are collected in walk_.

@@ -184,8 +184,9 @@ TEST_F(CudaCountsTest, TheHostsPartOfATreeLstm) {
     std::nth_element(steps.begin(), steps.begin() + 50, steps.end());
     milliseconds[walks] = steps[50];
   }
-  EXPECT_EQ(calls[false], 152);
-  EXPECT_EQ(calls[true], 67);
+  // Besides 50 and 9 launches; 16 are OpOfGpu's.
+  EXPECT_EQ(calls[false], 72);
+  EXPECT_EQ(calls[true], 39);
   std::printf(
       "A step of a Tree-LSTM: the host takes %.3f ms in both directions by "
       "phases, %.3f ms by the walk, where 0.1 ms is the goal; %d and %d calls "

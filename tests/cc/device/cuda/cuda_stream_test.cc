@@ -111,6 +111,32 @@ TEST_F(CudaStreamTest, AStreamWaitsForAnEventOfAnother) {
   }
 }
 
+// Else each call of the stream would have to.
+TEST_F(CudaStreamTest, AFrameworksStreamMakesTheContextCurrentOnce) {
+  CAVS_SKIP_WITHOUT_FAKE_CUDA();
+  const FakeCuda cuda;
+  const auto now = [&] {
+    void* context = nullptr;
+    EXPECT_EQ(cuda("cuCtxGetCurrent", &context), 0);
+    return context;
+  };
+  const GpuMemory memory(driver(), 4);
+  current = nullptr;
+  EXPECT_EQ(now(), nullptr);
+  cuda.Reset();
+  {
+    CudaStream stream(kernels, one->handle());
+    EXPECT_NE(now(), nullptr);
+    EXPECT_TRUE(stream.Zero(memory.data(), 4).ok());
+    EXPECT_TRUE(stream.Synchronize().ok());
+    EXPECT_EQ(cuda.Calls("cuCtxPushCurrent_v2"), 1);
+  }
+  EXPECT_EQ(now(), nullptr);
+  EXPECT_TRUE(one->Zero(memory.data(), 4).ok());
+  EXPECT_EQ(now(), nullptr);
+  current = std::make_unique<CudaContext::Current>(kernels->context());
+}
+
 TEST_F(CudaStreamTest, NothingIsDoneWithNothing) {
   EXPECT_TRUE(one->Zero(nullptr, 0).ok());
   EXPECT_TRUE(one->Copy(nullptr, nullptr, 0).ok());
