@@ -177,19 +177,19 @@ bool IsAligned(DType dtype, const void* data, int64_t pitch) {
          pitch % 4 == 0;
 }
 
-// Whether kernels can read the operands of a term four elements at a time.
-bool CanReadFour(DType dtype, const CudaProduct& product,
-                 const CudaProduct::Term& term) {
+// Whether kernels can read the operands of a term, which makes so many columns,
+// four elements at a time.
+bool CanReadFour(DType dtype, int64_t columns, const CudaProduct::Term& term) {
   return term.from.cols % 4 == 0 &&
          IsAligned(dtype, term.from.data, term.from.pitch) &&
          IsAligned(dtype, term.weight, term.pitch) &&
-         (term.transpose || product.to.cols % 4 == 0);
+         (term.transpose || columns % 4 == 0);
 }
 
 bool CanReadFour(DType dtype, const CudaProduct& product) {
   return std::all_of(product.terms.begin(), product.terms.end(),
                      [&](const CudaProduct::Term& term) {
-                       return CanReadFour(dtype, product, term);
+                       return CanReadFour(dtype, product.to.cols, term);
                      });
 }
 bool CanReadFour(DType dtype, const CudaSum& sum) {
@@ -205,21 +205,25 @@ CudaKernel KernelOfProducts(bool few, bool vector) {
   return vector ? CudaKernel::kProductsManyVector : CudaKernel::kProductsMany;
 }
 
-// Adds a product to those of a launch. Clears `vector` if kernels cannot read
-// its operands four elements at a time.
-void Append(DType dtype, const CudaProduct& own, int first_block,
-            ProductsArgs* arguments, bool* vector) {
+// Adds some columns of a product to the products of a launch. Clears `vector`
+// if kernels cannot read its operands four elements at a time.
+void Append(DType dtype, const CudaProduct& own, int64_t first_column,
+            int64_t columns, int first_block, ProductsArgs* arguments,
+            bool* vector) {
+  const int64_t first = first_column * static_cast<int64_t>(SizeOf(dtype));
   ProductsArgs::Product& product =
       arguments->products[arguments->num_products++];
-  product.to = own.to.data;
+  product.to = static_cast<char*>(own.to.data) + first;
   product.to_pitch = own.to.pitch;
   product.rows = static_cast<int>(own.to.rows);
-  product.width = static_cast<int>(own.to.cols);
+  product.width = static_cast<int>(columns);
   product.first_block = first_block;
   product.num_terms = 0;
   product.accumulate = own.accumulate;
-  *vector = *vector && CanReadFour(dtype, own);
-  for (const CudaProduct::Term& term : own.terms) {
+  for (CudaProduct::Term term : own.terms) {
+    term.weight = static_cast<const char*>(term.weight) +
+                  first * (term.transpose ? term.pitch : 1);
+    *vector = *vector && CanReadFour(dtype, columns, term);
     product.terms[product.num_terms++] = {
         Rows(term.from), term.weight, term.pitch,
         static_cast<int>(term.from.cols), term.transpose};
@@ -257,34 +261,14 @@ size_t Append(DType dtype, const CudaRowSum& own, ProductsOfSumArgs* all) {
   return static_cast<size_t>(16 * pitch) * SizeOf(dtype);
 }
 
-// Divides products into products of so many columns.
-std::vector<CudaProduct> WithColumns(DType dtype, int64_t columns,
-                                     const std::vector<CudaProduct>& products) {
-  const auto size = static_cast<int64_t>(SizeOf(dtype));
-  std::vector<CudaProduct> parts;
-  for (const CudaProduct& own : products) {
-    for (int64_t first = 0; first < own.to.cols; first += columns) {
-      parts.push_back(own);
-      CudaProduct& part = parts.back();
-      part.to.data = static_cast<char*>(own.to.data) + first * size;
-      part.to.cols = columns;
-      for (CudaProduct::Term& term : part.terms) {
-        term.weight = static_cast<const char*>(term.weight) +
-                      first * (term.transpose ? term.pitch : 1) * size;
-      }
-    }
-  }
-  return parts;
+bool HasFewTerms(const CudaProduct& own) {
+  return own.terms.size() <= kMostTerms;
 }
 
 // Divides products of many terms into several, one behind the other, that are
 // added.
-std::vector<CudaProduct> WithFewTerms(std::vector<CudaProduct> products) {
-  if (std::all_of(products.begin(), products.end(), [](const auto& own) {
-        return own.terms.size() <= kMostTerms;
-      })) {
-    return products;
-  }
+std::vector<CudaProduct> WithFewTerms(
+    const std::vector<CudaProduct>& products) {
   std::vector<CudaProduct> parts;
   for (const CudaProduct& own : products) {
     for (size_t begin = 0; begin < own.terms.size(); begin += kMostTerms) {
@@ -421,7 +405,8 @@ Status CudaKernels::RoundRows(DType dtype, const ConstBlock& sums,
                   &arguments, sizeof(arguments));
 }
 
-Status CudaKernels::Multiply(DType dtype, std::vector<CudaProduct> products,
+Status CudaKernels::Multiply(DType dtype,
+                             const std::vector<CudaProduct>& products,
                              const CudaQueue& queue) const {
   const bool alike =
       std::all_of(products.begin(), products.end(),
@@ -435,7 +420,11 @@ Status CudaKernels::Multiply(DType dtype, std::vector<CudaProduct> products,
   const int64_t lines = large ? kManyLines : kLines;
   const int64_t height = few ? 16 : lines, width = few ? 32 : lines;
   const size_t wide = SizeOf(SumType(dtype));
-  const std::vector<CudaProduct> parts = WithFewTerms(std::move(products));
+  std::vector<CudaProduct> divided;
+  if (!std::all_of(products.begin(), products.end(), HasFewTerms)) {
+    divided = WithFewTerms(products);
+  }
+  const std::vector<CudaProduct>& parts = divided.empty() ? products : divided;
   for (size_t next = 0; next < parts.size();) {
     ProductsArgs arguments;  // Only the products that there are are written.
     arguments.alike = alike;
@@ -450,7 +439,7 @@ Status CudaKernels::Multiply(DType dtype, std::vector<CudaProduct> products,
           (next > first && own.to.data == parts[next - 1].to.data)) {
         break;
       }
-      Append(dtype, own, blocks, &arguments, &vector);
+      Append(dtype, own, 0, own.to.cols, blocks, &arguments, &vector);
       blocks += static_cast<int>(CeilDiv(own.to.cols, width));
     }
     CudaGrid grid;
@@ -519,7 +508,7 @@ Status CudaKernels::MultiplyThen(DType dtype,
   }
   int64_t alone = 0, number = 0;
   for (const CudaProduct& own : products) {
-    if (own.terms.size() > kMostTerms || own.to.cols == 0) return Status();
+    if (!HasFewTerms(own) || own.to.cols == 0) return Status();
     alone += CeilDiv(own.to.cols, 32);
     number += own.to.cols / columns;
   }
@@ -538,10 +527,12 @@ Status CudaKernels::MultiplyThen(DType dtype,
     return Status();
   }
   bool vector = true;
-  for (const CudaProduct& own : WithColumns(dtype, columns, products)) {
-    // No block begins with another product than the first.
-    const int first_block = arguments.num_products == 0 ? 0 : INT_MAX;
-    Append(dtype, own, first_block, &arguments, &vector);
+  for (const CudaProduct& own : products) {
+    for (int64_t first = 0; first < own.to.cols; first += columns) {
+      // No block begins with another product than the first.
+      const int first_block = arguments.num_products == 0 ? 0 : INT_MAX;
+      Append(dtype, own, first, columns, first_block, &arguments, &vector);
+    }
   }
   if ((summed || queue.walk == nullptr) && !vector) return Status();
   grid.shared_bytes = static_cast<unsigned>(
@@ -553,14 +544,14 @@ Status CudaKernels::MultiplyThen(DType dtype,
   group.arguments->shift = arguments.shift;
   group.arguments->block_rows = static_cast<int>(alike ? rows : 16);
   begin();
+  const int parts = arguments.num_products;
   if (queue.walk != nullptr) {
-    const int number = arguments.num_products;
     if (summed) {
       queue.walk->Add(KernelOf(dtype, CudaKernel::kProductsOfSum, queue), grid,
-                      &all, ProductsOfSumArgs::Bytes(number));
+                      &all, ProductsOfSumArgs::Bytes(parts));
     } else {
       queue.walk->Add(KernelOf(dtype, KernelOfProducts(true, vector), queue),
-                      grid, &arguments, ProductsArgs::Bytes(number));
+                      grid, &arguments, ProductsArgs::Bytes(parts));
     }
     queue.walk->AddBehind(*group.group, group.arguments, group.bytes);
     return Status();
@@ -570,7 +561,7 @@ Status CudaKernels::MultiplyThen(DType dtype,
     CudaGroupArgs group;
   } both;
   static_assert(sizeof(both) <= kCudaWalkArgumentBytes);
-  std::memcpy(both.products, &all, sizeof(both.products));
+  std::memcpy(both.products, &all, ProductsOfSumArgs::Bytes(parts));
   std::memcpy(&both.group, group.arguments, group.bytes);
   return Launch(*group.together, grid, queue, &both, sizeof(both));
 }

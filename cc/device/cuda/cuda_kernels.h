@@ -71,7 +71,7 @@ struct CudaEpilogue {
   const CudaFoundKernel* together;
   CudaGroupArgs* arguments;  // Without `shift` and `block_rows`.
   size_t bytes;
-  CudaRowSum sum = {};  // Without terms: none.
+  const CudaRowSum& sum;  // Without terms: none.
 };
 
 // A sum over rows: of transpose(x) * y, or, if x has no columns, of y.
@@ -135,7 +135,7 @@ class CudaKernels {
   Status RoundRows(DType dtype, const ConstBlock& sums, const Block& to,
                    const CudaQueue& queue) const;
   // Any number of products, which do not depend on one another.
-  Status Multiply(DType dtype, std::vector<CudaProduct> products,
+  Status Multiply(DType dtype, const std::vector<CudaProduct>& products,
                   const CudaQueue& queue) const;
   // Perhaps a sum, products and then a group, in one launch if that is possible
   // and fast: calls begin() and then does it. Does nothing if not.

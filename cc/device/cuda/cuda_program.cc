@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -282,12 +283,12 @@ Status CudaProgram::LaunchTogether(Stage stage, size_t i, const RowRange& at,
       return Status();
     }
   }
-  CudaRowSum sum;
+  sum_.terms.clear();
   for (const int id : summed) {
     if (id == summed.back()) {
-      sum.to = operands_.Rows(id, at);
+      sum_.to = operands_.Rows(id, at);
     } else {
-      sum.terms.push_back(operands_.Read(id, at));
+      sum_.terms.push_back(operands_.Read(id, at));
     }
   }
   const CudaLaunch &products = launches[last - 1], &group = launches[last];
@@ -303,19 +304,20 @@ Status CudaProgram::LaunchTogether(Stage stage, size_t i, const RowRange& at,
                     LabelOf(program_, group));
     });
   };
-  return kernels_.MultiplyThen(
-      symbol(group.out).dtype, ProductsOf(products.nodes, at),
-      {&alone, &together, &arguments, bytes, std::move(sum)}, stream_->queue(),
-      begin);
+  FindProducts(products.nodes, at);
+  return kernels_.MultiplyThen(symbol(group.out).dtype, products_,
+                               {&alone, &together, &arguments, bytes, sum_},
+                               stream_->queue(), std::ref(begin));
 }
 
 Status CudaProgram::Launch(Stage stage, size_t i, const RowRange& at,
                            Stream* stream) {
   const CudaLaunch& launch = executable_.launches(stage)[i];
-  std::vector<int> nodes;
+  const std::vector<int>& nodes = running_;
+  running_.clear();
   for (const int i : launch.nodes) {
     if (Runs(i, at) || program_.nodes[i].kind == NodeKind::kForeign) {
-      nodes.push_back(i);
+      running_.push_back(i);
     }
   }
   if (nodes.empty()) return Status();
@@ -404,49 +406,50 @@ Status CudaProgram::RunNode(const Node& node, const RowRange& at,
   }
 }
 
-std::vector<CudaProduct> CudaProgram::ProductsOf(const std::vector<int>& nodes,
-                                                 const RowRange& at) const {
-  std::vector<CudaProduct> products;
-  std::vector<std::pair<int, size_t>> known;  // Output and weight of each.
-  products.reserve(nodes.size());
-  known.reserve(nodes.size());
+void CudaProgram::FindProducts(const std::vector<int>& nodes,
+                               const RowRange& at) {
+  known_.clear();
   for (const int number : nodes) {
     const Node& node = program_.nodes[number];
+    const ConstBlock from = Read(node.inputs[0], node, at);
     const Block to = operands_.Rows(node.outputs[0], at);
     const auto size =
         static_cast<int64_t>(SizeOf(symbol(node.outputs[0]).dtype));
+    const bool alike =
+        at.childless && operands_.IsZeroWithoutChildren(node.inputs[0]);
     int64_t column = 0;
     for (size_t i = 1; i < node.inputs.size(); ++i) {
       const Symbol& w = symbol(node.inputs[i]);
       const int64_t width = w.shape[node.transpose ? 0 : 1];
       const std::pair<int, size_t> own(node.outputs[0], i);
       const size_t place =
-          std::find(known.begin(), known.end(), own) - known.begin();
-      if (place == known.size()) {
-        known.push_back(own);
-        products.emplace_back();
-        products.back().to = {static_cast<char*>(to.data) + column * size,
-                              to.rows, width, to.pitch};
-        products.back().accumulate = node.accumulate;
-        products.back().alike = at.childless;
+          std::find(known_.begin(), known_.end(), own) - known_.begin();
+      const bool is_new = place == known_.size();
+      if (is_new) known_.push_back(own);
+      if (place == products_.size()) products_.emplace_back();
+      CudaProduct& product = products_[place];
+      if (is_new) {
+        product.terms.clear();
+        product.to = {static_cast<char*>(to.data) + column * size, to.rows,
+                      width, to.pitch};
+        product.accumulate = node.accumulate;
+        product.alike = true;
       }
-      products[place].alike = products[place].alike &&
-                              operands_.IsZeroWithoutChildren(node.inputs[0]);
-      products[place].terms.push_back({Read(node.inputs[0], node, at),
-                                       operands_.Dense(node.inputs[i]),
-                                       w.row_pitch(), node.transpose});
+      product.alike = product.alike && alike;
+      product.terms.push_back({from, operands_.Dense(node.inputs[i]),
+                               w.row_pitch(), node.transpose});
       column += width;
     }
   }
-  return products;
+  products_.resize(known_.size());
 }
 
 Status CudaProgram::Multiply(const std::vector<int>& nodes, Stage stage,
                              const RowRange& at) {
   const DType dtype = symbol(program_.nodes[nodes[0]].outputs[0]).dtype;
-  std::vector<CudaProduct> products = ProductsOf(nodes, at);
-  CAVS_RETURN_IF_ERROR(FormLarge(dtype, stage, &products));
-  return kernels_.Multiply(dtype, std::move(products), stream_->queue());
+  FindProducts(nodes, at);
+  CAVS_RETURN_IF_ERROR(FormLarge(dtype, stage, &products_));
+  return kernels_.Multiply(dtype, products_, stream_->queue());
 }
 
 // Not in tasks, which are small, and whose launches a walk collects.
@@ -513,7 +516,7 @@ void* CudaProgram::WorkspaceOf(Stage stage) const {
 // Rows that several vertices send gradients to are added in order, slot by
 // slot.
 Status CudaProgram::Move(const std::vector<int>& nodes, const RowRange& at) {
-  std::vector<CudaMove> moves;
+  moves_.clear();
   for (const int number : nodes) {
     const Node& node = program_.nodes[number];
     CudaMove move;
@@ -532,10 +535,10 @@ Status CudaProgram::Move(const std::vector<int>& nodes, const RowRange& at) {
       CAVS_RETURN_IF_ERROR(
           kernels_.RoundRows(dtype, move.from, move.to, stream_->queue()));
     } else {
-      moves.push_back(move);
+      moves_.push_back(move);
     }
   }
-  return moves.empty() ? Status() : kernels_.Move(moves, stream_->queue());
+  return moves_.empty() ? Status() : kernels_.Move(moves_, stream_->queue());
 }
 
 // Where no two rows go to the same one, so that nothing is added.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cc/device/cuda/cuda_kernels.h"
@@ -111,8 +112,8 @@ class CudaProgram : public BoundProgram {
   const int32_t* ChildRows(const Node& node) const;
   // The move of a node. False if the rows are in their place already.
   bool MoveOf(const Node& node, const RowRange& at, CudaMove* move) const;
-  std::vector<CudaProduct> ProductsOf(const std::vector<int>& nodes,
-                                      const RowRange& at) const;
+  // Fills in products_.
+  void FindProducts(const std::vector<int>& nodes, const RowRange& at);
   Status Multiply(const std::vector<int>& nodes, Stage stage,
                   const RowRange& at);
   // Lets cuBLASLt form the products or sums of a stage that it can. The others
@@ -139,6 +140,13 @@ class CudaProgram : public BoundProgram {
   const Operands operands_;
   const CudaExecutable::Made* made_ = nullptr;
   CudaStream* stream_ = nullptr;  // The stream of the call that is running.
+  // Of the launch that is being prepared. Kept so that no task but the first
+  // allocates.
+  std::vector<int> running_;  // The nodes that have something to do.
+  CudaRowSum sum_;
+  std::vector<CudaProduct> products_;
+  std::vector<std::pair<int, size_t>> known_;  // Output and weight of each.
+  std::vector<CudaMove> moves_;
 };
 
 }  // namespace cavs
