@@ -14,6 +14,8 @@ constexpr size_t kGrain = 16;
 // What a walk takes of the GPU's memory. About a thousand tasks fit; to launch
 // another for the next ones takes less than a hundredth of their time.
 constexpr size_t kMostBytes = 1 << 20;
+// Room for the arguments of about a dozen tasks.
+constexpr size_t kUsualBytes = 1 << 15;
 
 struct WalkArgs {
   CudaAddress steps, arguments, counter;
@@ -34,6 +36,7 @@ int CudaWalk::NumberOf(const CudaFoundKernel& kernel) {
 }
 
 size_t CudaWalk::Append(const void* arguments, size_t bytes) {
+  if (arguments_.empty()) arguments_.reserve(kUsualBytes);
   const size_t begin = arguments_.size();
   const char* const first = static_cast<const char*>(arguments);
   arguments_.insert(arguments_.end(), first, first + bytes);
