@@ -37,7 +37,7 @@ EXPORTED void fake_each_kernel(void (*call)(void*, const char*, int64_t),
   Machine& m = Machine::Get();
   const Lock lock(m.mutex);
   for (const auto& [name, launches] : m.launches) {
-    call(data, name.c_str(), launches);
+    if (launches > 0) call(data, name.c_str(), launches);
   }
 }
 

@@ -163,12 +163,14 @@ int LaunchKernel(Call& call, Kernel* kernel, const Shape& shape,
   }
   ++m.counts.launches;
   m.counts.cooperative += shape.cooperative;
-  ++m.launches[kernel->code.name];
-  // Aligned as the stack of a kernel would be.
-  auto copy = std::shared_ptr<void>(
-      std::aligned_alloc(64, (kernel->argument_bytes + 63) / 64 * 64),
-      std::free);
-  std::memcpy(copy.get(), arguments[0], kernel->argument_bytes);
+  ++*kernel->launches;
+  std::shared_ptr<void> copy;  // Null: the kernel does nothing.
+  if (m.Option("compute") != 0) {
+    // Aligned as the stack of a kernel would be.
+    copy.reset(std::aligned_alloc(64, (kernel->argument_bytes + 63) / 64 * 64),
+               std::free);
+    std::memcpy(copy.get(), arguments[0], kernel->argument_bytes);
+  }
   Shape there = shape;
   there.device = stream->context->device;
   const uint64_t seed = m.Option("seed");
@@ -180,7 +182,7 @@ int LaunchKernel(Call& call, Kernel* kernel, const Shape& shape,
                    return {kInvalidHandle,
                            "a module is unloaded before its kernel has run"};
                  }
-                 if (m.Option("compute") == 0) return {};
+                 if (copy == nullptr) return {};
                  return m.grid.Run(kernel->code, there, copy.get(), number);
                });
 }
@@ -379,6 +381,7 @@ CAVS_FAKE(cuModuleGetFunction, Kernel** kernel, Module* module,
     known->module = found->second;
     m.kernels.insert(known);
   }
+  known->launches = &m.launches[name];
   *kernel = known;
   return 0;
 }

@@ -10,9 +10,10 @@
 
 // Returns the error of the call if it has one, or if it is to be ignored; else
 // `call` holds the lock of machine `m`.
-#define BEGIN(needs)                                      \
-  Call call(__func__, needs);                             \
-  if (call.error != 0 || call.ignored) return call.error; \
+#define BEGIN(needs)                                              \
+  static int64_t* const calls = Machine::Get().CallsOf(__func__); \
+  Call call(__func__, calls, needs);                              \
+  if (call.error != 0 || call.ignored) return call.error;         \
   [[maybe_unused]] Machine& m = call.machine
 
 #endif  // CAVS_TESTS_CC_CUDA_FAKE_ENTRY_H_

@@ -118,8 +118,8 @@ void Machine::Reset() {
   const int64_t in_use = memory.bytes_in_use();
   counts = {};
   counts.bytes_in_use = counts.most_bytes_in_use = in_use;
-  launches.clear();
-  calls.clear();
+  for (auto& [name, count] : launches) count = 0;
+  for (auto& [name, count] : calls) count = 0;
   ignored_ = Environment("CAVS_FAKE_IGNORE");
   std::istringstream options(Environment("CAVS_FAKE_OPTIONS"));
   for (std::string option; std::getline(options, option, ',');) {
@@ -149,6 +149,11 @@ bool Machine::Set(const std::string& option, int64_t value) {
 void Machine::FailCall(const std::string& function, int64_t calls_before,
                        int error) {
   plans_[function] = {calls_before, error};
+}
+
+int64_t* Machine::CallsOf(const char* function) {
+  const Lock lock(mutex);
+  return &calls[function];
 }
 
 int Machine::Planned(const char* function) {
@@ -245,15 +250,10 @@ std::shared_ptr<Stream> Machine::FindStream(void* handle) {
   return found == streams.end() ? nullptr : found->second;
 }
 
-Call::Call(const char* function, Needs needs)
+Call::Call(const char* function, int64_t* calls, Needs needs)
     : machine(Machine::Get()), lock(machine.mutex) {
   if (!CurrentContexts().empty()) context = CurrentContexts().back();
-  if (const auto own = machine.calls.find(function);
-      own != machine.calls.end()) {
-    ++own->second;
-  } else {
-    machine.calls.emplace(function, 1);
-  }
+  ++*calls;
   ignored = machine.Ignores(function);
   if (needs != Needs::kNothing && !machine.initialized) {
     error = kNotInitialized;

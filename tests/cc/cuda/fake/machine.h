@@ -36,6 +36,7 @@ struct Module {
 
 struct Kernel {
   KernelCode code;
+  int64_t* launches;  // Counts them.
   int most_threads;
   int argument_bytes;
   int most_shared = 48 << 10;
@@ -77,6 +78,8 @@ class Machine {
   }
   void Reset();
   void FailCall(const std::string& function, int64_t calls_before, int error);
+  // How often a function was called; the same place whenever it is asked for.
+  int64_t* CallsOf(const char* function);
   // What a call of this function returns at once, or 0.
   int Planned(const char* function);
   bool Ignores(const char* function) const { return function == ignored_; }
@@ -106,8 +109,8 @@ class Machine {
   std::map<void*, std::unique_ptr<Event>> events;
   std::map<void*, std::shared_ptr<Module>> modules;
   FakeCounts counts{};
-  // Names are found without a copy of them, which would be most of a call.
-  std::map<std::string, int64_t, std::less<>> launches, calls;
+  // By name. Places stay, so that a call need not look for its own.
+  std::map<std::string, int64_t> launches, calls;
 
  private:
   Machine();
@@ -129,7 +132,7 @@ class Machine {
 // A call of the driver by the host.
 class Call {
  public:
-  Call(const char* function, Needs needs);
+  Call(const char* function, int64_t* calls, Needs needs);
 
   Machine& machine;
   Lock lock;
