@@ -73,6 +73,11 @@ class Device {
   // Bytes of device memory for the copy of a list of so many row numbers; 0 if
   // lists are read where they are.
   virtual size_t BytesOfList(int64_t) const { return 0; }
+  size_t BytesOfLists(const std::vector<Span<int32_t>>& lists) const {
+    size_t bytes = 0;
+    for (const Span<int32_t>& list : lists) bytes += BytesOfList(list.size());
+    return bytes;
+  }
   // Makes lists of row numbers readable in the stream, and in all that waits
   // for it: on_device[i] is the copy of lists[i], never null, and valid as long
   // as the memory, which has BytesOfList() for each, and the list itself exist.

@@ -113,9 +113,7 @@ StepPlan PlanForward(const Model& model, const Tape& tape,
   limits.rows = result_rows;
   limits.gaps = FindGaps(tape.pull_rows);
   limits.saved_by_index.resize(tape.rows.num_types());
-  for (const Span<int32_t>& list : lists) {
-    limits.list_bytes += model.device->BytesOfList(list.size());
-  }
+  limits.list_bytes = model.device->BytesOfLists(lists);
   return PlanStep(keep_tape ? Direction::kForward : Direction::kInference,
                   model, tape.rows, std::move(limits));
 }

@@ -119,10 +119,7 @@ CudaOpDevice::CudaOpDevice(std::shared_ptr<const Gpu> gpu,
 absl::Status CudaOpDevice::AllocateLists(
     tensorflow::OpKernelContext* context,
     const std::vector<Span<int32_t>>& lists, tensorflow::Tensor* memory) const {
-  int64_t bytes = 0;
-  for (const Span<int32_t>& list : lists) {
-    bytes += device_.BytesOfList(list.size());
-  }
+  const auto bytes = static_cast<int64_t>(device_.BytesOfLists(lists));
   return context->allocate_temp(tensorflow::DT_UINT8,
                                 tensorflow::TensorShape({bytes}), memory);
 }

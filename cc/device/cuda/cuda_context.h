@@ -36,8 +36,8 @@ class CudaContext {
    public:
     explicit Current(const CudaContext& context) : Current(&context) {}
     explicit Current(const CudaContext* context) : context_(context) {
-      if (context != nullptr)
-        context->driver().CtxPushCurrent(context->handle_);
+      if (context == nullptr) return;
+      context->driver().CtxPushCurrent(context->handle_);
     }
     ~Current() {
       CudaContextHandle before;

@@ -43,8 +43,7 @@ size_t CudaDevice::BytesOfList(int64_t length) const {
 Status CudaDevice::Upload(const std::vector<Span<int32_t>>& lists, void* memory,
                           Stream* stream,
                           std::vector<const int32_t*>* on_device) const {
-  size_t bytes = 0;
-  for (const Span<int32_t>& list : lists) bytes += BytesOfList(list.size());
+  const size_t bytes = BytesOfLists(lists);
   std::vector<int32_t> all;
   all.reserve(bytes / sizeof(int32_t));
   for (const Span<int32_t>& list : lists) {
