@@ -287,7 +287,6 @@ def one_after_another():
         for case in (
             repeated,
             tensor_float_32,
-            operators_of_tensorflow,
             said_of_operators_of_tensorflow,
             command,
             predictions,
@@ -305,7 +304,7 @@ def of_several_gpus():
     return {**found, "gradients_elsewhere": gradients_elsewhere()}
 
 
-def all_of_them():
+def of_all_kinds():
     tf.debugging.set_log_device_placement(True)
     return {
         case.__name__: case()
@@ -317,8 +316,6 @@ def all_of_them():
             inference,
             loop,
             vertex_types,
-            layers,
-            derived,
             calls,
             threads,
         )

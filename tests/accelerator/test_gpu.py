@@ -14,8 +14,8 @@ from tests.accelerator.test_accelerator import assert_equal
 # The emulated driver does work late: when it is waited for, or when it likes to.
 @pytest.mark.parametrize("lag", [pytest.param("lag=1", marks=pytest.mark.long), "lag=2"])
 def test_models_compute_what_they_compute_on_the_cpu(lag, tmp_path):
-    there = runner.on_gpu("all_of_them", tmp_path, CAVS_FAKE_OPTIONS=lag)
-    assert_equal(there, runner.here("all_of_them", module=gpu_cases))
+    there = runner.on_gpu("of_all_kinds", tmp_path, CAVS_FAKE_OPTIONS=lag)
+    assert_equal(there, runner.here("of_all_kinds", module=gpu_cases))
     log = (tmp_path / "log.txt").read_text().splitlines()
     for op in gpu_cases.OURS:
         where = re.compile(rf"Cavs{op}\b.*device:(\w+):0")
@@ -32,9 +32,10 @@ def test_models_compute_what_they_compute_on_the_cpu(lag, tmp_path):
 
 
 @pytest.mark.in_turns
-def test_what_users_do_gives_the_results_of_the_cpu(tmp_path):
-    there = runner.on_gpu("of_users", tmp_path, CAVS_FAKE_OPTIONS="lag=2")
-    assert_equal(there, runner.here("of_users", module=gpu_cases))
+@pytest.mark.parametrize("case", ["derived", "layers", "of_users", "operators_of_tensorflow"])
+def test_what_users_do_gives_the_results_of_the_cpu(case, tmp_path):
+    there = runner.on_gpu(case, tmp_path, CAVS_FAKE_OPTIONS="lag=2")
+    assert_equal(there, runner.here(case, module=gpu_cases))
 
 
 @pytest.mark.in_turns
@@ -69,11 +70,6 @@ def test_tensorflow_says_whether_products_are_those_of_tf32(found):
     # Of the output, for which all products are of more than 128 rows, and of all weights.
     assert (on > 2e-5).all() and on.max() < 5e-3
     np.testing.assert_array_equal(off_again, off)
-
-
-def test_models_with_operators_of_tensorflow_run_on_the_cpu(found):
-    here = runner.here("operators_of_tensorflow", module=gpu_cases)
-    assert_equal(found["operators_of_tensorflow"], here)
 
 
 def test_operators_of_tensorflow_are_named(found):

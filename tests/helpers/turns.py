@@ -1,7 +1,7 @@
 """Long tests that take turns: hooks of pytest that leave most of them out of whole runs.
 
-Of a table that is marked `in_turns` a run of everything has a quarter of the cases, and of single
-tests that are marked it has a quarter. What is asked for by name runs wholly, as does a long run.
+Of a table that is marked `in_turns` a run of everything has an eighth of the cases, and of single
+tests that are marked it has an eighth. What is asked for by name runs wholly, as does a long run.
 """
 
 import collections
@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-TURNS = 4
+TURNS = 8
 
 
 def pytest_addoption(parser):
