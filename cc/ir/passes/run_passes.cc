@@ -36,6 +36,7 @@ Status Simplify(const PassOptions& options, Program* program) {
   CAVS_RETURN_IF_ERROR(Classify(options, program));
   CAVS_RETURN_IF_ERROR(Check(options, "classify", *program));
   if (options.merge) MergeSumsOverRows(program);
+  CAVS_RETURN_IF_ERROR(Check(options, "merge_sums_over_rows", *program));
   if (options.split) SplitProducts(program);
   CAVS_RETURN_IF_ERROR(Check(options, "split_products", *program));
   if (options.split) SpreadProducts(program);
