@@ -80,13 +80,24 @@ def cavs_fake_library(name, **kwargs):
         **kwargs
     )
 
+# `make test` runs one in so many of the C++ tests, those with its tag.
+_TURNS = 4
+
 # The emulated CUDA device, for tests that say so.
 _FAKE_CUDA = "//tests/cc/cuda/fake:libfake_cuda.so"
+
+def _tags(source, way, sources):
+    """That a test runs in some way, if it does, and its turn."""
+    if source not in sources:
+        return []
+    return [way, "%s_%d" % (way, sources.index(source) % _TURNS)]
 
 def cavs_tests(deps, as_shipped = [], heavy = [], shards = {}, on_fake_cuda = []):
     """One test for each *_test.cc, here and below; other files are for all of them.
 
-    Text files are for the tests of their folder.
+    Text files are for the tests of their folder. The tags of a test say how it
+    runs: `sanitized` or `on_fake_cuda`, and `as_shipped`. With the number of its
+    turn behind them, `sanitized_0`, they choose a part of these tests.
 
     Args:
       deps: Of all of them.
@@ -108,7 +119,9 @@ def cavs_tests(deps, as_shipped = [], heavy = [], shards = {}, on_fake_cuda = []
         copts = _TEST_COPTS,
         deps = deps + ["@googletest//:gtest_main"],
     )
-    for source in native.glob(["**/*_test.cc"]):
+    tests = native.glob(["**/*_test.cc"])
+    sanitized = [source for source in tests if source not in fake_cuda]
+    for source in tests:
         native.cc_test(
             name = source[:-len(".cc")],
             srcs = [source],
@@ -123,8 +136,9 @@ def cavs_tests(deps, as_shipped = [], heavy = [], shards = {}, on_fake_cuda = []
                 "CAVS_LIBNVRTC": "$(rootpath %s)" % _FAKE_CUDA,
                 "CAVS_LIBCUBLASLT": "$(rootpath %s)" % _FAKE_CUDA,
             } if source in fake_cuda else {},
-            tags = (["as_shipped"] if source in shipped else []) +
-                   (["on_fake_cuda"] if source in fake_cuda else []),
+            tags = _tags(source, "as_shipped", shipped) +
+                   _tags(source, "on_fake_cuda", fake_cuda) +
+                   _tags(source, "sanitized", sanitized),
             deps = [":helpers"],
         )
 

@@ -1,7 +1,8 @@
-"""Long tests that take turns: hooks of pytest that leave most of them out of whole runs.
+"""Tests that take turns: hooks of pytest that leave some of them out of whole runs.
 
-Of a table that is marked `in_turns` a run of everything has an eighth of the cases, and of single
-tests that are marked it has an eighth. What is asked for by name runs wholly, as does a long run.
+Of tests that are marked `in_turns`, which are long, a run of everything has an eighth: of each
+table an eighth of the cases. Of other tables that have many cases it has half of these. What is
+asked for by name runs wholly, as does a long run.
 """
 
 import collections
@@ -12,6 +13,7 @@ import subprocess
 import pytest
 
 TURNS = 8
+MANY = 4  # From so many cases on, a table that is not marked has two turns.
 
 
 def pytest_addoption(parser):
@@ -39,7 +41,10 @@ def pytest_collection_modifyitems(config, items):
     if config.option.turn is None:
         return
     marked = [item.nodeid for item in items if item.get_closest_marker("in_turns")]
-    out = left_out(marked, config.option.turn)
+    others = [item.nodeid for item in items if not item.get_closest_marker("in_turns")]
+    tables = collections.Counter(name.partition("[")[0] for name in others)
+    large = [name for name in others if tables[name.partition("[")[0]] >= MANY]
+    out = left_out(marked, config.option.turn) | left_out(large, config.option.turn, 2)
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid in out])
     items[:] = [item for item in items if item.nodeid not in out]
 
@@ -57,15 +62,16 @@ def of_commit(folder: pathlib.Path) -> int:
     return int(found.stdout or "0", 16) % TURNS
 
 
-def left_out(names: list[str], turn: int) -> set[str]:
+def left_out(names: list[str], turn: int, turns: int = TURNS) -> set[str]:
     """Which of these tests have another turn.
 
-    In TURNS turns each has one. The cases of a table are drawn for a turn, so that values of
+    In so many turns each has one. The cases of a table are drawn for a turn, so that values of
     several parameters are mixed.
 
     Args:
       names: Of tests, as pytest writes them: `file.py::test[case]`.
       turn: From 0 to TURNS - 1.
+      turns: How many there are.
     """
     tables = collections.defaultdict(list)
     for name in names:
@@ -74,5 +80,5 @@ def left_out(names: list[str], turn: int) -> set[str]:
     for table, cases in tables.items():
         draw = random.Random(table)
         draw.shuffle(cases)
-        out.difference_update(cases[(turn + draw.randrange(TURNS)) % TURNS :: TURNS])
+        out.difference_update(cases[(turn + draw.randrange(turns)) % turns :: turns])
     return out

@@ -17,7 +17,11 @@ import pytest
 @pytest.mark.parametrize("number", range(16))
 def test_table(number): pass
 
-def test_of_every_run(): pass
+@pytest.mark.parametrize("letter", "abcdef")
+def test_large(letter): pass
+
+@pytest.mark.parametrize("letter", "abc")
+def test_of_every_run(letter): pass
 """
 SETTINGS = """
 [tool.pytest.ini_options]
@@ -49,16 +53,16 @@ def test_what_is_no_checkout_has_the_first_turn(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "passed"),
     [
-        ([], 1 + 2),
-        (["--numprocesses=2"], 1 + 2),
-        (["folder", "--turn=1"], 1 + 2),
-        (["-m", ""], 1 + 16),
-        (["folder/test_it.py"], 1 + 16),
+        ([], 3 + 3 + 2),
+        (["--numprocesses=2"], 3 + 3 + 2),
+        (["folder", "--turn=1"], 3 + 3 + 2),
+        (["-m", ""], 3 + 6 + 16),
+        (["folder/test_it.py"], 3 + 6 + 16),
         (["-k", "table"], 16),
     ],
     ids=["whole", "processes", "turn", "long", "file", "name"],
 )
-def test_a_run_of_everything_has_an_eighth(arguments, passed, tmp_path, request):
+def test_a_run_of_everything_leaves_out_what_has_another_turn(arguments, passed, tmp_path, request):
     tmp_path.joinpath("pyproject.toml").write_text(SETTINGS)
     folder = tmp_path / "folder"
     folder.mkdir()

@@ -5,7 +5,7 @@
 The folders are Bazel's of the tests as they are shipped, and under AddressSanitizer. Tests run on
 the emulated driver, those of the executor and of kernels under AddressSanitizer while races are
 looked for and orders are drawn; tools/on_device.sh is tried; then mistakes are made that tests have
-to find; and NVRTC compiles every text that was compiled.
+to find, a quarter of them for each commit; and NVRTC compiles every text that was compiled.
 """
 
 import argparse
@@ -23,7 +23,9 @@ import tempfile
 import time
 
 from tests.cc.cuda import mutants, nvrtc_check, trial
+from tests.helpers import turns
 
+ROOT = pathlib.Path(__file__).parents[3]
 DAYS_KEPT = 14  # How long the emulated compiler's files are kept without use.
 
 
@@ -178,8 +180,8 @@ def main(arguments=None):
     parser.add_argument(
         "--long",
         action="store_true",
-        help="more programs, other ones without AddressSanitizer too, machine code of every text "
-        "for every architecture",
+        help="more programs, other ones without AddressSanitizer too, every mistake, machine code "
+        "of every text for every architecture",
     )
     parser.add_argument("--seed", type=int, help="of orders: 5, or with --long drawn")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
@@ -213,6 +215,7 @@ def main(arguments=None):
         f"--cuda={flags.plain}/tests/cc/cuda/fake/libfake_cuda.so",
         f"--cache={cache / 'wrong'}",
         processes,
+        *([] if flags.long else [f"--turn={turns.of_commit(ROOT) % mutants.TURNS}"]),
     )
     took("mistakes")
     passed = f"--passed={cache / 'passed_by_nvrtc'}"

@@ -23,6 +23,7 @@ STREAMS = "device/cuda/cuda_stream_test"
 LIBRARY = "device/cuda/cublas_lt_test"
 EXECUTOR = "exec/executor_test"
 WALK = "exec/cuda_walk_test"
+TURNS = 4  # In so many runs each mistake is made once.
 # What the emulated compiler says when it has changed a text.
 CHANGED = "fake CUDA: a text is wrong"
 
@@ -451,8 +452,10 @@ def main(arguments=None):
     parser.add_argument("--cache", help="folder for the wrong kernels")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="", help="part of what a mistake is called")
+    parser.add_argument("--turn", type=int, help=f"0 to {TURNS - 1}: only mistakes of this one")
     flags = parser.parse_args(arguments)
-    mutants = [mutant for mutant in MUTANTS if flags.only in mutant.what]
+    of_turn = MUTANTS if flags.turn is None else MUTANTS[flags.turn :: TURNS]
+    mutants = [mutant for mutant in of_turn if flags.only in mutant.what]
     library = os.path.abspath(flags.cuda)
     with tempfile.TemporaryDirectory() as folder:
 
@@ -465,7 +468,10 @@ def main(arguments=None):
     failures = {mutant.what: error for mutant, error in wrong.items() if error}
     for what, error in failures.items():
         print(f"Not found: {what}: {error}")
-    print(f"{len(mutants) - len(failures)} of {len(mutants)} mistakes are found")
+    others = (
+        f"; {len(MUTANTS) - len(of_turn)} others have another turn" if of_turn != MUTANTS else ""
+    )
+    print(f"{len(mutants) - len(failures)} of {len(mutants)} mistakes are found{others}")
     return 1 if failures or not mutants else 0
 
 
