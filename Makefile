@@ -54,7 +54,7 @@ TURN_OF_COMMIT = $(if $(LONG),,_$(or $(shell git rev-parse --verify --quiet HEAD
 # Runs while packages are installed, and before the library is compiled: twice as many compilers as
 # cores take longer. What does not compile is a failure of test-cc.
 build-cc:
-	-@$(BAZEL) build --keep_going --noshow_progress --config=asan --build_tests_only \
+	-@$(BAZEL) build --keep_going --noshow_progress --config=asan \
 	  --build_tag_filters=sanitized$(TURN) //tests/cc/...
 
 test-all: build ### Every test in every way: before a release
