@@ -40,7 +40,7 @@ build: $(INSTALLED) ## Compiles the C++ into cavs_tf/
 demo: build ## Trains a Tree-LSTM on ListOps, in about two minutes
 	$(BIN)/python python/examples/listops.py $(ARGS)
 
-test: ## Runs every test but the long ones, which take turns
+test: ## Runs the tests; some take turns, by commit
 	@$(BAZEL) --version > /dev/null  # Else it is said after minutes.
 	@$(MAKE) --no-print-directory --jobs=2 $(INSTALLED) build-cc TURN=$(TURN_OF_COMMIT)
 	@$(MAKE) --no-print-directory --jobs=1 --keep-going test-python test-cc cuda-check TURN=$(TURN_OF_COMMIT)
