@@ -18,7 +18,7 @@ MANY = 4  # From so many cases on, a table that is not marked has two turns.
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--turn", type=int, help=f"0 to {TURNS - 1}: only tests `in_turns` that have this one"
+        "--turn", type=int, help=f"0 to {TURNS - 1}: only tests that have this one, or none"
     )
 
 

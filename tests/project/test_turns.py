@@ -1,6 +1,8 @@
 """Each long test has a turn, and what is asked for by name runs wholly."""
 
 import os
+import pathlib
+import re
 import subprocess
 import sys
 
@@ -8,6 +10,7 @@ import pytest
 
 from tests.helpers import turns
 
+ROOT = pathlib.Path(__file__).parents[2]
 TABLE = [f"tests/test_a.py::test_table[{a}-{b}]" for a in range(32) for b in "xyz"]
 SINGLES = [f"tests/test_a.py::test_{number}" for number in range(30)]
 FILE = """
@@ -47,6 +50,30 @@ def test_what_is_no_checkout_has_the_first_turn(tmp_path, monkeypatch):
     assert turns.of_commit(tmp_path) == 0
     monkeypatch.setenv("PATH", str(tmp_path))
     assert turns.of_commit(tmp_path) == 0
+
+
+@pytest.mark.parametrize("digit", "0123456789abcdef")
+def test_make_chooses_a_turn_of_the_cc_tests_by_the_commit(digit, tmp_path):
+    number = int(re.search(r"^_TURNS = (\d+)$", (ROOT / "tools/cc.bzl").read_text(), re.M)[1])
+    assert passed_on_by_make(tmp_path, f"echo 12345{digit}") == f"_{int(digit, 16) % number}"
+
+
+def test_make_chooses_the_first_turn_without_a_commit_and_all_for_long_runs(tmp_path):
+    assert passed_on_by_make(tmp_path, "exit 1") == "_0"
+    assert passed_on_by_make(tmp_path, "echo 1", "LONG=1") == ""
+
+
+def passed_on_by_make(folder, git, *arguments):
+    """Returns the turn that `make test` gives to `test-cc`, where `git` does this."""
+    program = folder / "git"
+    program.write_text(f"#!/bin/sh\n{git}\n")
+    program.chmod(0o755)
+    outside = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "TURN", "LONG")
+    environment = {name: value for name, value in os.environ.items() if name not in outside}
+    environment["PATH"] = f"{folder}:{environment['PATH']}"
+    command = ["make", "--dry-run", "test", *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    return re.search(r"test-cc cuda-check TURN=(\S*)", done.stdout)[1]
 
 
 @pytest.mark.in_turns
