@@ -76,12 +76,12 @@ test-cc: build ### The C++ tests under AddressSanitizer and UBSan, and some as s
 # Tests of the GPU's part on an emulated driver. NVRTC's wheel needs no GPU.
 CUDA_SHIPPED := //tests/cc/cuda/fake:libfake_cuda.so //benchmarks:cc/exec/cuda_bench \
   $(addprefix //tests/cc:exec/,executor_test cuda_counts_test cuda_walk_test) \
-  $(addprefix //tests/cc:device/cuda/,cuda_kernels_test group_test cuda_stream_test \
-    cublas_lt_test epilogue_test plan_launches_test)
+  $(addprefix //tests/cc:device/cuda/,cuda_kernels_test cuda_training_test group_test \
+    cuda_stream_test cublas_lt_test epilogue_test plan_launches_test)
 CUDA_SANITIZED := //tests/cc/cuda/fake:libfake_cuda.so //tests/cc:cuda/fake_driver_test \
   $(addprefix //tests/cc:exec/,executor_test cuda_faults_test cuda_walk_test narrow_sums_test) \
-  $(addprefix //tests/cc:device/cuda/,cuda_kernels_test group_test cuda_stream_test \
-    cuda_context_test image_cache_test cublas_lt_test epilogue_test)
+  $(addprefix //tests/cc:device/cuda/,cuda_kernels_test cuda_training_test group_test \
+    cuda_stream_test cuda_context_test image_cache_test cublas_lt_test epilogue_test)
 cuda-check: build $(VENV)/.nvrtc ### The GPU's kernels on an emulated driver
 	@$(BAZEL) build --noshow_progress --config=shipped $(CUDA_SHIPPED)
 	@$(BAZEL) build --noshow_progress --config=asan $(CUDA_SANITIZED)

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 import cavs_tf as cavs
-from cavs_tf._native.library import devices_of_vertex_functions
+from cavs_tf._native.library import devices_of_operators
 from cavs_tf._native.library import ops as _cavs_ops
 
 
@@ -76,7 +76,7 @@ def _devices() -> dict[str, str]:
         for device, name in zip(found, names, strict=True)
     ]
     others = dict.fromkeys(device.device_type for device in found if device.device_type != "CPU")
-    ours = [other for other in others if other in devices_of_vertex_functions()]
+    ours = [other for other in others if other in devices_of_operators()]
     parts = ["CPU"]
     if ours:
         parts.append(f"those of vertex functions on {' and '.join(ours)} (experimental)")
@@ -88,7 +88,7 @@ def _devices() -> dict[str, str]:
 
 def _gpus() -> dict[str, str]:
     """What NVIDIA's GPUs need to run vertex functions, and what of it is missing, if asked for."""
-    kinds = devices_of_vertex_functions() - {"CPU"}
+    kinds = devices_of_operators() - {"CPU"}
     if not kinds:
         return {}
     found = dict(line.decode().split(": ", 1) for line in _cavs_ops.cavs_cuda_report().numpy())

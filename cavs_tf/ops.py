@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from cavs_tf._inputs.inputs import VertexRows
 from cavs_tf._inputs.look_up import look_up_rows
-from cavs_tf._native.library import in_xla, may_be_off_the_cpu
+from cavs_tf._native.library import in_xla, may_be_out_of_reach
 from cavs_tf._native.library import ops as _ops
 from cavs_tf._tracing.trace import in_vertex_function
 from cavs_tf._values.arguments import check_bools, checked_int
@@ -184,14 +184,15 @@ def sparse_softmax_cross_entropy(labels, logits) -> tf.Tensor:
     Args:
       labels: int32 or int64 [n], the class of each row, in [0, classes).
       logits: [n, classes]. Where classes are more than 64 or unknown, the type is neither float32
-        nor float64, or the logits may be on a GPU, this calls TensorFlow's function.
+        nor float64, or the logits may be on a GPU on which our operators do not run, this calls
+        TensorFlow's function.
 
     Returns:
       [n], the losses.
 
     Raises:
-      tf.errors.InvalidArgumentError: If a label is out of range; names it. On a GPU, the loss is
-        NaN instead.
+      tf.errors.InvalidArgumentError: If a label is out of range; names it. By TensorFlow's
+        function on a GPU, the loss is NaN instead.
 
     >>> sparse_softmax_cross_entropy([1], tf.constant([[0.0, 0.0, -1e9]])).numpy()
     array([0.6931472], dtype=float32)
@@ -199,17 +200,25 @@ def sparse_softmax_cross_entropy(labels, logits) -> tf.Tensor:
     logits, labels = tf.convert_to_tensor(logits), tf.convert_to_tensor(labels)
     few = logits.shape.rank == 2 and (logits.shape[1] or _MOST_CLASSES + 1) <= _MOST_CLASSES
     ours = few and logits.dtype in (tf.float32, tf.float64)
-    if in_xla() or not ours or may_be_off_the_cpu(logits):
+    if in_xla() or not ours or may_be_out_of_reach(logits):
         return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
     return _ops.cavs_cross_entropy(logits, labels)[0]
+
+
+def _is_zero(gradient) -> bool:
+    """Whether TensorFlow has made up a gradient of zeros for what nothing is computed from."""
+    if not tf.is_symbolic_tensor(gradient):
+        return False
+    if gradient.op.type == "ZerosLike":
+        return True
+    return gradient.op.type == "Const" and not tf.get_static_value(gradient).any()
 
 
 @tf.RegisterGradient("CavsCrossEntropy")
 def _cross_entropy_grad(op, grad, grad_of_gradient):
     (logits, _), (_, gradient) = op.inputs, op.outputs
     result = _ops.cavs_cross_entropy_grad(gradient, grad)
-    symbolic = tf.is_symbolic_tensor(grad_of_gradient)
-    if not symbolic or grad_of_gradient.op.type != "ZerosLike":
+    if not _is_zero(grad_of_gradient):
         # For second derivatives.
         softmax = tf.nn.softmax(logits)
         mean = tf.reduce_sum(softmax * grad_of_gradient, axis=1, keepdims=True)

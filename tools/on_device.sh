@@ -180,8 +180,8 @@ tests() {
   for test in executor narrow_sums; do  # Their other cases need no GPU.
     run "$folder/${test}_test" --gtest_filter='*Cuda*'
   done
-  for test in cuda_walk cuda_kernels group epilogue cuda_stream cublas_lt cuda_context \
-    image_cache plan_launches cuda_counts cuda_faults; do
+  for test in cuda_walk cuda_kernels cuda_training group epilogue cuda_stream cublas_lt \
+    cuda_context image_cache plan_launches cuda_counts cuda_faults; do
     run "$folder/${test}_test"
   done
   run "$folder/executor_test" --gtest_filter='*TheSameBits*Cuda*' --gtest_repeat=2

@@ -60,10 +60,11 @@ def allowed_values(op: str, attribute: str) -> tuple[str, ...]:
     return tuple(value.decode() for value in found.allowed_values.list.s)
 
 
-def devices_of_vertex_functions() -> set[str]:
-    """The types of devices that vertex functions run on: "CPU", and "GPU" if it was asked for.
+def devices_of_operators() -> set[str]:
+    """The types of devices that our operators run on: "CPU", and "GPU" if it was asked for.
 
-    CAVS_CUDA=1 in the environment of the process asks for it: docs/guides/gpus.md.
+    CAVS_CUDA=1 in the environment of the process asks for it: docs/guides/gpus.md. Those that make
+    minibatches and schedules run on the CPU alone.
     """
     from tensorflow.python.framework import kernels
 
@@ -72,9 +73,9 @@ def devices_of_vertex_functions() -> set[str]:
 
 
 def may_run_on_gpus() -> bool:
-    """Whether there is a device other than the CPU that vertex functions run on."""
+    """Whether there is a device other than the CPU that our operators run on."""
     others = {device.device_type for device in tf.config.list_logical_devices()} - {"CPU"}
-    return bool(others) and not others.isdisjoint(devices_of_vertex_functions())
+    return bool(others) and not others.isdisjoint(devices_of_operators())
 
 
 def in_xla() -> bool:
@@ -95,12 +96,18 @@ def has_operators(*variables) -> bool:
 def are_in_reach(*variables) -> bool:
     """Whether our operators run where variables are; each may be what a strategy has on one device.
 
-    An operator that takes a variable runs where that is. Ours run on the CPU, outside of XLA, and
-    know floating-point numbers.
+    An operator that takes a variable runs where that is. Ours run outside of XLA, and know
+    floating-point numbers.
     """
     return not in_xla() and all(
-        isinstance(v, tf.Variable) and v.dtype in _VARIABLES and is_on_cpu(v) for v in variables
+        isinstance(v, tf.Variable) and v.dtype in _VARIABLES and _has_kernels(v.device)
+        for v in variables
     )
+
+
+def _has_kernels(device: str) -> bool:
+    """Whether a device runs our operators, or TensorFlow has not decided yet which it is."""
+    return tf.DeviceSpec.from_string(device).device_type in {None, *devices_of_operators()}
 
 
 def is_on_cpu(variable: tf.Variable) -> bool:
@@ -108,15 +115,14 @@ def is_on_cpu(variable: tf.Variable) -> bool:
     return tf.DeviceSpec.from_string(variable.device).device_type in (None, "CPU")
 
 
-def may_be_off_the_cpu(x: tf.Tensor) -> bool:
-    """Whether a tensor is on an accelerator, or TensorFlow may yet decide so.
+def may_be_out_of_reach(x: tf.Tensor) -> bool:
+    """Whether a tensor is on an accelerator without our kernels, or TensorFlow may yet decide so.
 
     From there, an operator that has a kernel for the CPU only gets it late: the host has to wait.
     """
     kind = tf.DeviceSpec.from_string(x.device).device_type
-    if kind is not None:
-        return kind != "CPU"
-    return any(device.device_type != "CPU" for device in tf.config.list_logical_devices())
+    kinds = {kind} if kind else {device.device_type for device in tf.config.list_logical_devices()}
+    return not kinds <= devices_of_operators()
 
 
 ops = _load()

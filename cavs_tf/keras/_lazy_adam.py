@@ -60,29 +60,34 @@ class LazyAdam(UpdatesAtOnce, keras.optimizers.Adam):
         if self.amsgrad:
             super().update_step(gradient, variable, learning_rate)
             return
-        parts, scalars = (variable, *self._moments(variable)), self._scalars(learning_rate)
+        parts = (variable, *self._moments(variable))
         if isinstance(gradient, tf.IndexedSlices) and are_in_reach(*parts):
             values = tf.cast(gradient.values, variable.dtype)
             handles = [part.handle for part in parts]
-            ops.cavs_lazy_adam(*handles, *scalars, values, gradient.indices)
+            numbers = self._numbers(learning_rate)
+            ops.cavs_lazy_adam(*handles, *numbers, values, gradient.indices)
         else:
-            self._update_by_operators(gradient, parts, scalars[0])
+            self._update_by_operators(gradient, parts, self._corrected(learning_rate))
 
     def _moments(self, variable):
         index = self._get_variable_index(variable)
         return self._momentums[index].value, self._velocities[index].value
 
-    def _scalars(self, learning_rate):
-        """The length of the step, the decay rates of the moments, and the addend of a root."""
+    def _numbers(self, learning_rate):
+        """Of the rule of our operators."""
+        steps = tf.cast(self.iterations, tf.int64)
+        return tf.cast(learning_rate, tf.float64), steps, self.beta_1, self.beta_2, self.epsilon
+
+    def _corrected(self, learning_rate):
+        """The length of the step, with the correction of the bias of the moments."""
         number = tf.cast(self.iterations + 1, tf.float64)
         left = [1 - tf.cast(beta, tf.float64) ** number for beta in (self.beta_1, self.beta_2)]
-        rate = tf.cast(learning_rate, tf.float64) * tf.sqrt(left[1]) / left[0]
-        return rate, self.beta_1, self.beta_2, self.epsilon
+        return tf.cast(learning_rate, tf.float64) * tf.sqrt(left[1]) / left[0]
 
     def _update_all(self, gradients, variables, learning_rate):
         parts = [(variable, *self._moments(variable)) for variable in variables]
         handles = [[part.handle for part in same] for same in zip(*parts, strict=True)]
-        ops.cavs_adam(*handles, *self._scalars(learning_rate), gradients)
+        ops.cavs_adam(*handles, *self._numbers(learning_rate), gradients)
 
     def _update_by_operators(self, gradient, parts, rate):
         """Updates the rows of a gradient by TensorFlow's operators, which other devices have."""

@@ -102,6 +102,7 @@ absl::Status CudaOpDevice::Open(tensorflow::OpKernelConstruction* context,
   TF_RETURN_IF_ERROR(ToAbsl(CudaContext::Open(
       OrdinalOf(context), LibrariesBesideFramework(), &opened)));
   gpu->kernels = std::make_shared<CudaKernels>(std::move(opened));
+  gpu->training = std::make_unique<CudaTraining>(gpu->kernels);
   return ToAbsl(CudaStream::New(gpu->kernels, &gpu->second));
 }
 
@@ -116,19 +117,23 @@ CudaOpDevice::CudaOpDevice(std::shared_ptr<const Gpu> gpu,
               }()),
       two_streams_(two_streams) {}
 
-absl::Status CudaOpDevice::AllocateLists(
-    tensorflow::OpKernelContext* context,
-    const std::vector<Span<int32_t>>& lists, tensorflow::Tensor* memory) const {
-  const auto bytes = static_cast<int64_t>(device_.BytesOfLists(lists));
-  return context->allocate_temp(tensorflow::DT_UINT8,
-                                tensorflow::TensorShape({bytes}), memory);
-}
-
 absl::Status CudaOpDevice::Enqueue(
     tensorflow::OpKernelContext* context,
-    absl::FunctionRef<Status(const CudaKernels&, CudaStream*)> work) const {
+    const std::vector<Span<int32_t>>& lists,
+    absl::FunctionRef<Status(const Work&)> work) const {
+  tensorflow::Tensor memory;
+  if (!lists.empty()) {
+    const auto bytes = static_cast<int64_t>(device_.BytesOfLists(lists));
+    TF_RETURN_IF_ERROR(context->allocate_temp(
+        tensorflow::DT_UINT8, tensorflow::TensorShape({bytes}), &memory));
+  }
   CudaStream stream(gpu_->kernels, StreamOf(context));
-  return ToAbsl(work(*gpu_->kernels, &stream));
+  Work own = {*gpu_->kernels, *gpu_->training, &stream, {}};
+  if (!lists.empty()) {
+    TF_RETURN_IF_ERROR(
+        ToAbsl(device_.Upload(lists, memory.data(), &stream, &own.lists)));
+  }
+  return ToAbsl(work(own));
 }
 
 // All steps share the second stream. TensorFlow's stream waits for the work in

@@ -9,6 +9,7 @@
 #include "cc/device/cuda/cuda_device.h"
 #include "cc/device/cuda/cuda_kernels.h"
 #include "cc/device/cuda/cuda_stream.h"
+#include "cc/device/cuda/cuda_training.h"
 #include "cc/kernels/op_device.h"
 
 namespace cavs {
@@ -28,20 +29,23 @@ class CudaOpDevice : public OpDevice {
 
   const Device& device() const override { return device_; }
 
-  // Allocates the memory of lists for Device::Upload().
-  absl::Status AllocateLists(tensorflow::OpKernelContext* context,
-                             const std::vector<Span<int32_t>>& lists,
-                             tensorflow::Tensor* memory) const;
-  // Calls `work` with the kernels, and with TensorFlow's stream to put work
-  // into.
-  absl::Status Enqueue(
-      tensorflow::OpKernelContext* context,
-      absl::FunctionRef<Status(const CudaKernels&, CudaStream*)> work) const;
+  // What the work of an op is put together with.
+  struct Work {
+    const CudaKernels& kernels;
+    const CudaTraining& training;
+    CudaStream* stream;                 // TensorFlow's.
+    std::vector<const int32_t*> lists;  // In memory of the GPU.
+  };
+  // Copies lists to the GPU and calls `work`, which puts work into the stream.
+  absl::Status Enqueue(tensorflow::OpKernelContext* context,
+                       const std::vector<Span<int32_t>>& lists,
+                       absl::FunctionRef<Status(const Work&)> work) const;
 
  private:
   // The kernels and the second stream that all ops on a GPU share.
   struct Gpu {
     std::shared_ptr<const CudaKernels> kernels;
+    std::unique_ptr<const CudaTraining> training;
     // The second stream of steps that have two.
     std::unique_ptr<CudaStream> second;
   };

@@ -107,17 +107,13 @@ class DropoutMaskOnGpuOp {
     if (output->NumElements() == 0) return absl::OkStatus();
     const Block to = own_.BlockOf(*output);
     const Span<int32_t> rows = MaskArguments::RowsOf(context);
-    Tensor memory;
-    TF_RETURN_IF_ERROR(device_->AllocateLists(context, {rows}, &memory));
-    return device_->Enqueue(context, [&](const CudaKernels& kernels,
-                                         CudaStream* stream) {
-      std::vector<const int32_t*> there;
-      CAVS_RETURN_IF_ERROR(
-          device_->device().Upload({rows}, memory.data(), stream, &there));
-      return kernels.DrawMask(ToDType(output->dtype()), own_.mask(),
-                              ConstBlock(there[0], to.rows, 1, 1),
-                              context->input(1).data(), to, stream->queue());
-    });
+    return device_->Enqueue(
+        context, {rows}, [&](const CudaOpDevice::Work& work) {
+          return work.kernels.DrawMask(ToDType(output->dtype()), own_.mask(),
+                                       ConstBlock(work.lists[0], to.rows, 1, 1),
+                                       context->input(1).data(), to,
+                                       work.stream->queue());
+        });
   }
 
  private:

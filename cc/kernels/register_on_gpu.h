@@ -22,17 +22,18 @@ inline std::string TypeOfGpus() {
 }
 
 // Registers a kernel of `op` for GPUs, which has the arguments `on_host` in the
-// memory of the host; for each of `types` as attribute T, if there are any.
+// memory of the host; for each of `types` as this attribute, if there are any.
 // Does nothing if users have not asked for kernels of GPUs. Call it when the
 // library is loaded. Returns whether it registered the kernel.
 template <typename Kernel>
 bool RegisterOnGpu(const char* op, std::initializer_list<const char*> on_host,
-                   std::initializer_list<tensorflow::DataType> types = {}) {
+                   std::initializer_list<tensorflow::DataType> types = {},
+                   const char* attribute = "T") {
   const std::string type = TypeOfGpus();
   if (type.empty()) return false;
   tensorflow::KernelDefBuilder builder(op);
   builder.Device(type.c_str());
-  if (types.size() > 0) builder.TypeConstraint("T", types);
+  if (types.size() > 0) builder.TypeConstraint(attribute, types);
   for (const char* argument : on_host) builder.HostMemory(argument);
   const tensorflow::kernel_factory::OpKernelRegistrar registrar(
       builder.Build(), op,

@@ -251,23 +251,19 @@ class RowOpOnGpu {
       std::tie(order, splits) = SortByTarget(own.rows, to.rows);
       lists = {order, splits};
     }
-    Tensor memory;
-    TF_RETURN_IF_ERROR(device_->AllocateLists(context, lists, &memory));
-    return device_->Enqueue(context, [&](const CudaKernels& kernels,
-                                         CudaStream* stream) {
-      std::vector<const int32_t*> there;
-      CAVS_RETURN_IF_ERROR(
-          device_->device().Upload(lists, memory.data(), stream, &there));
-      if (kKind != RowOpKind::kPush) from.index = there[0];
-      if (kAdds) {
-        return kernels.ReduceEdges(own.dtype, kKind == RowOpKind::kScatterMax,
-                                   from, there[1], /*first_edge=*/0, to,
-                                   stream->queue());
-      }
-      return kernels.Move({{SizeOf(own.dtype), from, to,
-                            kKind == RowOpKind::kPush ? there[0] : nullptr}},
-                          stream->queue());
-    });
+    return device_->Enqueue(
+        context, lists, [&](const CudaOpDevice::Work& work) {
+          if (kKind != RowOpKind::kPush) from.index = work.lists[0];
+          if (kAdds) {
+            return work.kernels.ReduceEdges(
+                own.dtype, kKind == RowOpKind::kScatterMax, from, work.lists[1],
+                /*first_edge=*/0, to, work.stream->queue());
+          }
+          return work.kernels.Move(
+              {{SizeOf(own.dtype), from, to,
+                kKind == RowOpKind::kPush ? work.lists[0] : nullptr}},
+              work.stream->queue());
+        });
   }
 
  private:

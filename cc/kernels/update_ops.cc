@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,9 +11,13 @@
 
 #include "cc/base/status.h"
 #include "cc/device/cpu/cpu_backend.h"
+#include "cc/kernels/compile.h"
+#include "cc/kernels/cuda_op_device.h"
 #include "cc/kernels/guarded_op.h"
 #include "cc/kernels/program_builder.h"
+#include "cc/kernels/register_on_gpu.h"
 #include "cc/kernels/sorted_rows.h"
+#include "cc/kernels/sums_on_gpu.h"
 #include "cc/kernels/team_of.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
@@ -31,25 +37,47 @@ using ::tensorflow::Var;
 
 using VarPointer = tensorflow::core::RefCountPtr<Var>;
 
+// Where the one number of a tensor is.
+const double* NumberIn(const Tensor* tensor) {
+  return tensor->flat<double>().data();
+}
+const int64_t* StepsIn(const Tensor* tensor) {
+  return tensor->flat<int64_t>().data();
+}
+
 // The rules by which variables are updated. kParts names the variables that
-// belong together: a variable, and its moments if the rule has some. kScalars
-// names the numbers from which RuleOf() makes the rule.
+// belong together: a variable, and its moments if the rule has some. kNumbers
+// names the numbers of the rule, float64 but the number of steps before this
+// one, which is int64. RuleOf() makes the rule of the CPU from them, and
+// RuleOnGpu() that of a GPU, where they are.
 struct Descent {
   static constexpr int kNumParts = 1;
   static constexpr const char* kParts[] = {"var"};
-  static constexpr const char* kScalars[] = {"rate"};
-  static UpdateRule RuleOf(const std::vector<double>& scalars) {
-    return {scalars[0]};
+  static constexpr const char* kNumbers[] = {"rate"};
+  static UpdateRule RuleOf(const std::vector<const Tensor*>& numbers) {
+    return {*NumberIn(numbers[0])};
+  }
+  static CudaUpdateRule RuleOnGpu(const std::vector<const Tensor*>& numbers) {
+    return {NumberIn(numbers[0])};
   }
 };
 
 struct Adam {
   static constexpr int kNumParts = 3;
   static constexpr const char* kParts[] = {"var", "m", "v"};
-  static constexpr const char* kScalars[] = {"rate", "beta1", "beta2",
+  static constexpr const char* kNumbers[] = {"rate", "steps", "beta1", "beta2",
                                              "epsilon"};
-  static UpdateRule RuleOf(const std::vector<double>& scalars) {
-    return {scalars[0], 1 - scalars[1], 1 - scalars[2], scalars[3]};
+  static UpdateRule RuleOf(const std::vector<const Tensor*>& numbers) {
+    const double beta1 = *NumberIn(numbers[2]), beta2 = *NumberIn(numbers[3]);
+    const auto steps = static_cast<double>(*StepsIn(numbers[1])) + 1;
+    const double correction =
+        std::sqrt(1 - std::pow(beta2, steps)) / (1 - std::pow(beta1, steps));
+    return {*NumberIn(numbers[0]) * correction, 1 - beta1, 1 - beta2,
+            *NumberIn(numbers[4])};
+  }
+  static CudaUpdateRule RuleOnGpu(const std::vector<const Tensor*>& numbers) {
+    return {NumberIn(numbers[0]), StepsIn(numbers[1]), NumberIn(numbers[2]),
+            NumberIn(numbers[3]), NumberIn(numbers[4])};
   }
 };
 
@@ -131,40 +159,45 @@ absl::Status CheckDistinct(const Locks& locks, size_t variables) {
       expected, " distinct ones. Pass each variable, and each moment, once."));
 }
 
+// Finds the numbers of a rule, which may be in memory of a GPU.
 template <typename Rule>
-absl::Status ReadRule(OpKernelContext* context, UpdateRule* rule) {
-  std::vector<double> scalars;
-  for (const char* name : Rule::kScalars) {
-    const Tensor* scalar = nullptr;
-    TF_RETURN_IF_ERROR(context->input(name, &scalar));
-    if (scalar->NumElements() != 1) {
+absl::Status FindNumbers(OpKernelContext* context,
+                         std::vector<const Tensor*>* numbers) {
+  for (const char* name : Rule::kNumbers) {
+    const Tensor* number = nullptr;
+    TF_RETURN_IF_ERROR(context->input(name, &number));
+    if (number->NumElements() != 1) {
       return absl::InvalidArgumentError(
-          StrCat(name, ": got shape ", scalar->shape().DebugString(),
+          StrCat(name, ": got shape ", number->shape().DebugString(),
                  " but expected a scalar. Pass one number."));
     }
-    scalars.push_back(scalar->flat<double>()(0));
+    numbers->push_back(number);
   }
-  *rule = Rule::RuleOf(scalars);
   return absl::OkStatus();
 }
 
-// Gives a variable memory of its own. Tensors that were read from the variable
-// before keep the old memory. REQUIRES: the variable is locked.
-absl::Status MakeOwn(OpKernelContext* context, Var* var) {
+// Gives a variable memory of its own, to which `transfer(from, to)` copies what
+// it holds. Tensors that were read from the variable before keep the old
+// memory. REQUIRES: the variable is locked.
+template <typename Transfer>
+absl::Status MakeOwn(OpKernelContext* context, Var* var,
+                     const Transfer& transfer) {
   if (var->copy_on_read_mode.load() || var->tensor()->RefCountIsOne()) {
     return absl::OkStatus();
   }
-  Tensor copy;
+  Tensor own;
   TF_RETURN_IF_ERROR(context->allocate_temp(var->tensor()->dtype(),
-                                            var->tensor()->shape(), &copy));
-  tensorflow::tensor::DeepCopy(*var->tensor(), &copy);
-  *var->tensor() = copy;
+                                            var->tensor()->shape(), &own));
+  TF_RETURN_IF_ERROR(transfer(*var->tensor(), &own));
+  *var->tensor() = own;
   return absl::OkStatus();
 }
 
-absl::Status MakeOwn(OpKernelContext* context, const Parts& parts) {
+template <typename Transfer>
+absl::Status MakeOwn(OpKernelContext* context, const Parts& parts,
+                     const Transfer& transfer) {
   for (const VarPointer& part : parts) {
-    TF_RETURN_IF_ERROR(MakeOwn(context, part.get()));
+    TF_RETURN_IF_ERROR(MakeOwn(context, part.get(), transfer));
   }
   return absl::OkStatus();
 }
@@ -177,19 +210,110 @@ UpdatedVariable ToUpdate(const Parts& parts, const Tensor& gradient) {
           parts[0]->tensor()->NumElements()};
 }
 
+// The rows of a variable that are updated.
+struct UpdatedRows {
+  UpdatedVariable table;
+  int64_t columns;
+  SortedRows sorted;
+  const Tensor& gradient;
+};
+
+// Where updates are done: copies what a variable holds, and updates variables,
+// or rows of one, as a rule says whose numbers the op has got.
+class OnCpu {
+ public:
+  absl::Status Init(OpKernelConstruction*) { return absl::OkStatus(); }
+
+  absl::Status Copy(OpKernelContext*, const Tensor& from, Tensor* to) const {
+    tensorflow::tensor::DeepCopy(from, to);
+    return absl::OkStatus();
+  }
+  template <typename Rule>
+  absl::Status Update(OpKernelContext* context, DType dtype,
+                      const std::vector<const Tensor*>& numbers,
+                      const std::vector<UpdatedVariable>& variables) const {
+    const std::shared_ptr<Team> team = TeamOf(context);
+    CpuBackend(team.get()).Update(dtype, Rule::RuleOf(numbers), variables);
+    return absl::OkStatus();
+  }
+  template <typename Rule>
+  absl::Status UpdateRows(OpKernelContext* context, DType dtype,
+                          const std::vector<const Tensor*>& numbers,
+                          const UpdatedRows& rows) const {
+    const std::shared_ptr<Team> team = TeamOf(context);
+    CpuBackend(team.get())
+        .UpdateRows(dtype, Rule::RuleOf(numbers), rows.table, rows.columns,
+                    rows.sorted.groups());
+    return absl::OkStatus();
+  }
+};
+
+class OnGpu {
+ public:
+  absl::Status Init(OpKernelConstruction* context) {
+    return CudaOpDevice::Make(context, /*two_streams=*/false, &device_);
+  }
+
+  absl::Status Copy(OpKernelContext* context, const Tensor& from,
+                    Tensor* to) const {
+    return device_->Enqueue(context, {}, [&](const CudaOpDevice::Work& work) {
+      return work.stream->Copy(to->data(), from.data(), from.TotalBytes());
+    });
+  }
+  template <typename Rule>
+  absl::Status Update(OpKernelContext* context, DType dtype,
+                      const std::vector<const Tensor*>& numbers,
+                      const std::vector<UpdatedVariable>& variables) const {
+    return device_->Enqueue(context, {}, [&](const CudaOpDevice::Work& work) {
+      return work.training.Update(dtype, Rule::RuleOnGpu(numbers), variables,
+                                  work.stream->queue());
+    });
+  }
+  // Gradients of the same row are added up before.
+  template <typename Rule>
+  absl::Status UpdateRows(OpKernelContext* context, DType dtype,
+                          const std::vector<const Tensor*>& numbers,
+                          const UpdatedRows& rows) const {
+    const SortedRows& sorted = rows.sorted;
+    UpdatedVariable table = rows.table;
+    Tensor sums;
+    if (!std::is_sorted(sorted.order.begin(), sorted.order.end()) ||
+        sorted.rows.size() < sorted.order.size()) {
+      TF_RETURN_IF_ERROR(context->allocate_temp(
+          rows.gradient.dtype(),
+          TensorShape({sorted.groups().count, rows.columns}), &sums));
+      TF_RETURN_IF_ERROR(SumGroupsOnGpu(*device_, context, rows.gradient,
+                                        rows.columns, sorted, &sums));
+      table.gradient = sums.data();
+    }
+    std::vector<int32_t> list;
+    TF_RETURN_IF_ERROR(MakeList(sorted.rows, &list));
+    return device_->Enqueue(
+        context, {list}, [&](const CudaOpDevice::Work& work) {
+          return work.training.UpdateRows(
+              dtype, Rule::RuleOnGpu(numbers), table, rows.columns,
+              work.lists[0], sorted.groups().count, work.stream->queue());
+        });
+  }
+
+ private:
+  std::unique_ptr<const CudaOpDevice> device_;
+};
+
 // UpdateOp updates all elements of several variables.
-template <typename Rule>
+template <typename Rule, typename Place>
 class UpdateOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
-    return context->GetAttr("T", &type_);
+    TF_RETURN_IF_ERROR(context->GetAttr("T", &type_));
+    return place_.Init(context);
   }
 
   absl::Status Compute(OpKernelContext* context) const {
     std::vector<Parts> variables;
     TF_RETURN_IF_ERROR(FindVariables<Rule>(context, &variables));
-    UpdateRule rule;
-    TF_RETURN_IF_ERROR(ReadRule<Rule>(context, &rule));
+    std::vector<const Tensor*> numbers;
+    TF_RETURN_IF_ERROR(FindNumbers<Rule>(context, &numbers));
     OpInputList gradients;
     TF_RETURN_IF_ERROR(context->input_list("grads", &gradients));
     const Locks locks(variables);
@@ -204,33 +328,37 @@ class UpdateOp {
           " but expected ", expected.DebugString(),
           ", that of the variable. Pass a gradient of this variable."));
     }
+    const auto transfer = [&](const Tensor& from, Tensor* to) {
+      return place_.Copy(context, from, to);
+    };
     std::vector<UpdatedVariable> updates;
     for (int k = 0; k < gradients.size(); ++k) {
-      TF_RETURN_IF_ERROR(MakeOwn(context, variables[k]));
+      TF_RETURN_IF_ERROR(MakeOwn(context, variables[k], transfer));
       updates.push_back(ToUpdate(variables[k], gradients[k]));
     }
-    const std::shared_ptr<Team> team = TeamOf(context);
-    CpuBackend(team.get()).Update(ToDType(type_), rule, updates);
-    return absl::OkStatus();
+    return place_.template Update<Rule>(context, ToDType(type_), numbers,
+                                        updates);
   }
 
  private:
   tensorflow::DataType type_ = tensorflow::DT_INVALID;
+  Place place_;
 };
 
 // UpdateRowsOp updates the rows of a variable that have a gradient.
-template <typename Rule, typename Index>
+template <typename Rule, typename Index, typename Place>
 class UpdateRowsOp {
  public:
   absl::Status Init(OpKernelConstruction* context) {
-    return context->GetAttr("T", &type_);
+    TF_RETURN_IF_ERROR(context->GetAttr("T", &type_));
+    return place_.Init(context);
   }
 
   absl::Status Compute(OpKernelContext* context) const {
     std::vector<Parts> variables;
     TF_RETURN_IF_ERROR(FindVariables<Rule>(context, &variables));
-    UpdateRule rule;
-    TF_RETURN_IF_ERROR(ReadRule<Rule>(context, &rule));
+    std::vector<const Tensor*> numbers;
+    TF_RETURN_IF_ERROR(FindNumbers<Rule>(context, &numbers));
     const Tensor *gradient = nullptr, *indices = nullptr;
     TF_RETURN_IF_ERROR(context->input("grad", &gradient));
     TF_RETURN_IF_ERROR(context->input("indices", &indices));
@@ -241,21 +369,22 @@ class UpdateRowsOp {
     TF_RETURN_IF_ERROR(
         CheckGradient(table[0]->tensor()->shape(), *gradient, *indices));
     if (indices->NumElements() == 0) return absl::OkStatus();
-    TF_RETURN_IF_ERROR(MakeOwn(context, table));
+    TF_RETURN_IF_ERROR(
+        MakeOwn(context, table, [&](const Tensor& from, Tensor* to) {
+          return place_.Copy(context, from, to);
+        }));
     // From now on, reads of the variable copy it, so that later updates need
     // not.
     for (const VarPointer& part : table) {
       part->copy_on_read_mode.store(true);
     }
-    const SortedRows sorted =
-        SortRows(indices->flat<Index>().data(), indices->NumElements(),
-                 table[0]->tensor()->dim_size(0) - 1);
-    const std::shared_ptr<Team> team = TeamOf(context);
-    CpuBackend(team.get())
-        .UpdateRows(ToDType(type_), rule, ToUpdate(table, *gradient),
-                    gradient->NumElements() / indices->NumElements(),
-                    sorted.groups());
-    return absl::OkStatus();
+    const int64_t count = indices->NumElements();
+    return place_.template UpdateRows<Rule>(
+        context, ToDType(type_), numbers,
+        {ToUpdate(table, *gradient), gradient->NumElements() / count,
+         SortRows(indices->flat<Index>().data(), count,
+                  table[0]->tensor()->dim_size(0) - 1),
+         *gradient});
   }
 
  private:
@@ -283,24 +412,41 @@ class UpdateRowsOp {
   }
 
   tensorflow::DataType type_ = tensorflow::DT_INVALID;
+  Place place_;
 };
 
 #define CAVS_REGISTER_ROWS(Op, Rule, Index)                       \
   REGISTER_KERNEL_BUILDER(Name(Op)                                \
                               .Device(tensorflow::DEVICE_CPU)     \
                               .TypeConstraint<Index>("Tindices"), \
-                          GuardedSharedOp<UpdateRowsOp<Rule, Index>>)
+                          GuardedSharedOp<UpdateRowsOp<Rule, Index, OnCpu>>)
 
 REGISTER_KERNEL_BUILDER(Name("CavsAdam").Device(tensorflow::DEVICE_CPU),
-                        GuardedSharedOp<UpdateOp<Adam>>);
+                        GuardedSharedOp<UpdateOp<Adam, OnCpu>>);
 REGISTER_KERNEL_BUILDER(Name("CavsDescent").Device(tensorflow::DEVICE_CPU),
-                        GuardedSharedOp<UpdateOp<Descent>>);
+                        GuardedSharedOp<UpdateOp<Descent, OnCpu>>);
 CAVS_REGISTER_ROWS("CavsLazyAdam", Adam, int32_t);
 CAVS_REGISTER_ROWS("CavsLazyAdam", Adam, int64_t);
 CAVS_REGISTER_ROWS("CavsLazyDescent", Descent, int32_t);
 CAVS_REGISTER_ROWS("CavsLazyDescent", Descent, int64_t);
 
 #undef CAVS_REGISTER_ROWS
+
+template <typename Index>
+bool RegisterRowsOnGpu(tensorflow::DataType index) {
+  return RegisterOnGpu<GuardedOp<UpdateRowsOp<Adam, Index, OnGpu>>>(
+             "CavsLazyAdam", {"var", "m", "v", "indices"}, {index},
+             "Tindices") &&
+         RegisterOnGpu<GuardedOp<UpdateRowsOp<Descent, Index, OnGpu>>>(
+             "CavsLazyDescent", {"var", "indices"}, {index}, "Tindices");
+}
+
+[[maybe_unused]] const bool kOnGpu[] = {
+    RegisterOnGpu<GuardedOp<UpdateOp<Adam, OnGpu>>>("CavsAdam",
+                                                    {"var", "m", "v"}),
+    RegisterOnGpu<GuardedOp<UpdateOp<Descent, OnGpu>>>("CavsDescent", {"var"}),
+    RegisterRowsOnGpu<int32_t>(tensorflow::DT_INT32),
+    RegisterRowsOnGpu<int64_t>(tensorflow::DT_INT64)};
 
 }  // namespace
 }  // namespace cavs

@@ -16,6 +16,7 @@ REGISTER_OP("CavsAdam")
     .Input("m: N * resource")
     .Input("v: N * resource")
     .Input("rate: double")
+    .Input("steps: int64")
     .Input("beta1: double")
     .Input("beta2: double")
     .Input("epsilon: double")
@@ -25,10 +26,12 @@ REGISTER_OP("CavsAdam")
     .SetShapeFn(NoThrowShape<NoOutput>)
     .Doc(R"doc(
 Updates variables as Adam does: m += (g - m) (1 - beta1), v += (g g - v) (1 - beta2),
-var -= rate m / (sqrt(v) + epsilon), where g is the gradient.
+var -= rate c m / (sqrt(v) + epsilon), where g is the gradient and
+c = sqrt(1 - beta2^(steps + 1)) / (1 - beta1^(steps + 1)) corrects the bias of the moments.
 
 var, m, v: The variables and their moments; those of one variable have one shape.
-rate: The learning rate, with the correction of the bias of the moments.
+rate: The learning rate.
+steps: How many steps there were before this one.
 grads: The gradients, of the shapes of the variables.
 )doc");
 
@@ -37,6 +40,7 @@ REGISTER_OP("CavsLazyAdam")
     .Input("m: resource")
     .Input("v: resource")
     .Input("rate: double")
+    .Input("steps: int64")
     .Input("beta1: double")
     .Input("beta2: double")
     .Input("epsilon: double")
@@ -47,11 +51,13 @@ REGISTER_OP("CavsLazyAdam")
     .SetShapeFn(NoThrowShape<NoOutput>)
     .Doc(R"doc(
 Updates those rows of a variable that have a gradient, as Adam does: m += (g - m) (1 - beta1),
-v += (g g - v) (1 - beta2), var -= rate m / (sqrt(v) + epsilon), where g is the sum of the
-gradients of a row.
+v += (g g - v) (1 - beta2), var -= rate c m / (sqrt(v) + epsilon), where g is the sum of the
+gradients of a row and c = sqrt(1 - beta2^(steps + 1)) / (1 - beta1^(steps + 1)) corrects the bias
+of the moments.
 
 var, m, v: The variable and its moments, of one shape [rows, ...] and type.
-rate: The learning rate, with the correction of the bias of the moments.
+rate: The learning rate.
+steps: How many steps there were before this one.
 grad: [n, ...], gradients of rows.
 indices: [n], the row of the variable of each; rows may repeat.
 )doc");

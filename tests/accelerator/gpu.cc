@@ -80,6 +80,18 @@ class Gpu {
     TF_SetStatus(status, result == 0 ? TF_OK : TF_INTERNAL, text.c_str());
   }
 
+  // Lets work that is put into a stream from now on wait for another stream.
+  void Order(TF_Status* status, void* stream, void* other) const {
+    void* event = nullptr;
+    (*this)("cuEventCreate", &event, kDisableTiming);
+    (*this)("cuEventRecord", event, other);
+    Call(status, "cuStreamWaitEvent", stream, event, 0u);
+    (*this)("cuEventDestroy_v2", event);
+  }
+
+  // TensorFlow's stream of operators, which it makes first.
+  mutable void* of_operators = nullptr;
+
  private:
   cavs::FakeCuda driver_;
   void* context_ = nullptr;
@@ -144,6 +156,9 @@ void SetStreamFunctions(SP_StreamExecutor* made) {
                            TF_Status* status) {
     *stream = new SP_Stream_st{nullptr, &Of(device)};
     Of(device).Call(status, "cuStreamCreate", &(*stream)->handle, kNonBlocking);
+    if (Of(device).of_operators == nullptr) {
+      Of(device).of_operators = (*stream)->handle;
+    }
   };
   made->destroy_stream = [](const SP_Device* device, SP_Stream stream) {
     Of(device)("cuStreamDestroy_v2", stream->handle);
@@ -152,11 +167,7 @@ void SetStreamFunctions(SP_StreamExecutor* made) {
   made->create_stream_dependency = [](const SP_Device* device,
                                       SP_Stream dependent, SP_Stream other,
                                       TF_Status* status) {
-    void* event = nullptr;
-    Of(device)("cuEventCreate", &event, kDisableTiming);
-    Of(device)("cuEventRecord", event, other->handle);
-    Of(device).Call(status, "cuStreamWaitEvent", dependent->handle, event, 0u);
-    Of(device)("cuEventDestroy_v2", event);
+    Of(device).Order(status, dependent->handle, other->handle);
   };
   made->get_stream_status = [](const SP_Device*, SP_Stream, TF_Status* status) {
     Succeed(status);
@@ -230,6 +241,9 @@ void SetCopyFunctions(SP_StreamExecutor* made) {
   made->memcpy_htod = [](const SP_Device* device, SP_Stream stream,
                          SP_DeviceMemoryBase* to, const void* from,
                          std::uint64_t size, TF_Status* status) {
+    // Constants may be copied to memory that operators still use: TensorFlow
+    // lets its own GPUs wait for these, but not those of plug-ins.
+    Of(device).Order(status, stream->handle, Of(device).of_operators);
     Of(device).Call(status, "cuMemcpyHtoDAsync_v2", AddressOf(to), from,
                     static_cast<std::size_t>(size), stream->handle);
   };

@@ -25,7 +25,11 @@ from tests.accelerator import cases
 from tests.accelerator.cases import GRAPHS, numbers, random, with_gradients
 from tests.helpers import cells
 
-OURS = ("Forward", "Backward", "Gather", "Scatter", "ScatterMax", "Pull", "Push", "DropoutMask")
+OURS = (
+    *("Forward", "Backward", "Gather", "Scatter", "ScatterMax", "Pull", "Push", "DropoutMask"),
+    *("LookUp", "LookUpGrad", "CrossEntropy", "CrossEntropyGrad"),
+    *("Adam", "LazyAdam", "Descent", "LazyDescent"),
+)
 OF_USERS = (
     *("control_flow", "fit_with_mixed_bfloat16", "fit_with_mixed_float16", "lookups", "losses"),
     *("fit_with_steps_in_one_call", "mirrored", "optimizers", "row_operators", "sequence_layers"),
@@ -143,6 +147,67 @@ def row_ops():
         cavs.ops.gather(x, [0, 9])
     none = cavs.ops.gather(x, tf.zeros([0], "int32"))
     return numbers([*found, cavs.ops.scatter(none, tf.zeros([0], "int32"), 2)])
+
+
+class Model:
+    """Trees of words, their classes, a loss and an optimizer, without any operator of Keras."""
+
+    def __init__(self, make_optimizer, dtype="int32"):
+        self.embedding = cavs.keras.Embedding(cases.WORDS, cases.UNITS)
+        self.tree = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2)
+        self.dense = keras.layers.Dense(5)
+        self.optimizer = make_optimizer()
+        self.graphs = cavs.GraphBatch.from_children(GRAPHS)
+        self.ids = tf.constant([3, 5, 3, 0, 7, 1, 1, 2, 9], dtype)
+        self.labels = tf.constant([1, 0, 3] * 3, dtype)
+
+    def step(self):
+        with tf.GradientTape() as tape:
+            logits = self.dense(self.tree(self.graphs, self.embedding(self.ids)))
+            losses = cavs.ops.sparse_softmax_cross_entropy(self.labels, logits)
+            loss = tf.reduce_mean(losses)
+        self.optimizer.apply(tape.gradient(loss, self.weights), self.weights)
+        return loss
+
+    @property
+    def weights(self):
+        layers = (self.embedding, self.tree, self.dense)
+        return [weight for layer in layers for weight in layer.trainable_variables]
+
+
+OPTIMIZERS = {"LazyAdam": lambda: cavs.keras.LazyAdam(0.1), "SGD": lambda: cavs.keras.SGD(0.5)}
+
+
+def training():
+    """Whole steps, eagerly and in a `tf.function`; what was read of a variable before stays."""
+    found = {}
+    for (name, make), dtype in zip(OPTIMIZERS.items(), ("int32", "int64"), strict=True):
+        model = Model(make, dtype)
+        losses = [model.step()]
+        before = [weight.value.read_value() for weight in model.weights]
+        kept = numbers(before)
+        losses += [model.step(), *(tf.function(model.step)() for _ in range(2))]
+        tf.nest.map_structure(np.testing.assert_array_equal, numbers(before), kept)
+        found[name] = numbers([losses, model.weights])
+    return found
+
+
+def rejected():
+    """What is said of ids and labels that are out of range."""
+    table, logits = tf.Variable(random(4, 3)), tf.Variable(random(2, 3)).read_value()
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"ids\[1\]: got 4 but expected a row"):
+        cavs.ops.look_up(table, [0, 4])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"labels\[0\]: got 3 but expected a"):
+        cavs.ops.sparse_softmax_cross_entropy([3, 0], logits)
+    empty = tf.zeros([0], tf.int32)
+    with tf.GradientTape() as tape:
+        none = cavs.ops.look_up(table, empty)
+        losses = cavs.ops.sparse_softmax_cross_entropy(empty, none)
+    gradient = tape.gradient(losses, table)
+    optimizer = cavs.keras.LazyAdam(0.1)
+    optimizer.build([table])
+    optimizer.apply([gradient], [table])
+    return numbers([none, losses, gradient.values, gradient.indices, table])
 
 
 def inference():
@@ -313,6 +378,8 @@ def of_all_kinds():
             gradients,
             dropout,
             row_ops,
+            training,
+            rejected,
             inference,
             loop,
             vertex_types,
@@ -343,10 +410,14 @@ def repeated():
     for _ in range(3):
         again = numbers(with_gradients(cell, graphs, x))
         tf.nest.map_structure(np.testing.assert_array_equal, again, first)
-    for _ in range(2):  # The first time, constants are copied to the GPU.
-        waits = waits_of_a_step(cell, graphs, x)
+    found = []
+    for make in OPTIMIZERS.values():
+        model = Model(make)
+        for _ in range(2):  # The first time, constants are copied to the GPU.
+            calls = counts_of(model.step)
+        found.append({op: [call["host_waits"] for call in own] for op, own in calls.items()})
     assert counts().faults == 0
-    return waits
+    return found
 
 
 def tensor_float_32():
@@ -369,21 +440,16 @@ def tensor_float_32():
     return found
 
 
-def waits_of_a_step(cell, graphs, x):
-    found = counts_of(lambda: with_gradients(cell, graphs, x))
-    return {op: [call["host_waits"] for call in calls] for op, calls in found.items()}
-
-
 def counts_of(step):
     """What each call of our ops asks of the driver while `step` runs eagerly, by op."""
-    found = {"cavs_forward": [], "cavs_backward": []}
+    found = {}
 
     def counted(name, op):
         def call(*args, **kwargs):
             before = counts()
             results = op(*args, **kwargs)
             after = counts()
-            found[name].append(
+            found.setdefault(name, []).append(
                 {field: getattr(after, field) - getattr(before, field) for field in COUNTED}
             )
             return results
@@ -391,7 +457,7 @@ def counts_of(step):
         return call
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in found:
+        for name in (re.sub("([A-Z])", r"_\1", f"Cavs{op}").lower()[1:] for op in OURS):
             patch.setattr(library, name, counted(name, getattr(library, name)))
         step()
     return found

@@ -382,7 +382,7 @@ def test_malformed_calls_of_the_update():
     var, m, v = (tf.Variable(tf.zeros([4, 2])) for _ in range(3))
 
     def update(grad, indices, m=m, rate=1.0):
-        scalars = (rate, 0.9, 0.99, 1e-7)
+        scalars = (rate, tf.constant(0, tf.int64), 0.9, 0.99, 1e-7)
         ops.cavs_lazy_adam(var.handle, m.handle, v.handle, *scalars, grad, indices)
 
     wrong = {
@@ -415,7 +415,7 @@ def test_malformed_calls_of_the_update_of_several_variables():
     good = [tf.ones([4, 2])] * 2
 
     def update(handles, grads, rate=1.0):
-        ops.cavs_adam(*handles, rate, 0.9, 0.99, 1e-7, grads)
+        ops.cavs_adam(*handles, rate, tf.constant(0, tf.int64), 0.9, 0.99, 1e-7, grads)
 
     wrong = {
         r"grads\[1\]: got shape \[4,3\] but expected \[4,2\]": (

@@ -71,7 +71,8 @@ TOUCHED_BY_OPS = {
     # Handles of variables, the scalars, and row numbers.
     "update_ops.cc": [
         "flat<Index>",
-        "flat<double>",
+        "flat<double>",  # The numbers of a rule, which a GPU reads where they are.
+        "flat<int64_t>",
         "scalar<tensorflow::ResourceHandle>",
         "vec<Index>",
     ],

@@ -22,7 +22,7 @@ def test_prints_what_a_report_of_a_fault_needs(tmp_path):
 
 def test_says_what_gpus_lack(monkeypatch, capsys):
     """A line for each, and all of them: one missing thing does not hide the others."""
-    monkeypatch.setattr(program, "devices_of_vertex_functions", lambda: {"CPU", "GPU"})
+    monkeypatch.setattr(program, "devices_of_operators", lambda: {"CPU", "GPU"})
     for library in ("CUDA", "NVRTC", "CUBLASLT"):
         monkeypatch.setenv(f"CAVS_LIB{library}", f"/missing/{library}.so")
     monkeypatch.setenv("CAVS_CUBLASLT", "1")

@@ -11,6 +11,7 @@
 #include "cc/device/cpu/isa.h"
 #include "cc/device/cpu/kernel_table.h"
 #include "cc/device/cpu/workers.h"
+#include "cc/device/updated_variable.h"
 #include "cc/ir/elementwise_group.h"
 
 namespace cavs {
@@ -25,14 +26,6 @@ struct GroupOperand {
   int64_t pitch;
   bool column;
   const int32_t* index;
-};
-
-// A variable, its moments and its gradient: adjacent elements of one type. The
-// moments are null if the rule of its update has none.
-struct UpdatedVariable {
-  void *var, *m, *v;
-  const void* gradient;
-  int64_t size;
 };
 
 // Rows of a gradient by the row of the table that they update: the terms of

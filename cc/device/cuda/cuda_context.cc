@@ -155,4 +155,13 @@ Status CudaContext::FindIn(const std::string& text, const std::string& kernel,
   return Status();
 }
 
+CudaFoundKernels KernelsOf(const std::shared_ptr<const CudaText>& text) {
+  CudaFoundKernels kernels;
+  for (size_t i = 0; i < text->kernels.size(); ++i) {
+    kernels.push_back(std::make_unique<CudaFoundKernel>(
+        CudaTextKernel(text, static_cast<int>(i))));
+  }
+  return kernels;
+}
+
 }  // namespace cavs

@@ -147,6 +147,10 @@ class CudaFoundKernel {
   mutable std::atomic<CudaFunction> function_{nullptr};
 };
 
+// The kernels of a text, in its order.
+using CudaFoundKernels = std::vector<std::unique_ptr<const CudaFoundKernel>>;
+CudaFoundKernels KernelsOf(const std::shared_ptr<const CudaText>& text);
+
 }  // namespace cavs
 
 #endif  // CAVS_CC_DEVICE_CUDA_CUDA_CONTEXT_H_

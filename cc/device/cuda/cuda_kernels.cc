@@ -303,16 +303,6 @@ CudaKernels::CudaKernels(std::shared_ptr<const CudaContext> context)
   }
 }
 
-CudaKernels::KernelsOfText CudaKernels::KernelsOf(
-    const std::shared_ptr<const CudaText>& text) {
-  KernelsOfText kernels;
-  for (size_t i = 0; i < text->kernels.size(); ++i) {
-    kernels.push_back(std::make_unique<CudaFoundKernel>(
-        CudaTextKernel(text, static_cast<int>(i))));
-  }
-  return kernels;
-}
-
 Status CudaKernels::Launch(const CudaFoundKernel& kernel, const CudaGrid& grid,
                            const CudaQueue& queue, const void* arguments,
                            size_t bytes) const {
@@ -327,9 +317,9 @@ Status CudaKernels::Launch(const CudaFoundKernel& kernel, const CudaGrid& grid,
 
 const CudaFoundKernel& CudaKernels::KernelOf(DType dtype, CudaKernel kernel,
                                              const CudaQueue& queue) const {
-  const KernelsOfText& kernels = queue.tf32 && dtype == DType::kFloat32
-                                     ? tf32_
-                                     : kernels_[NumberOf(dtype)];
+  const CudaFoundKernels& kernels = queue.tf32 && dtype == DType::kFloat32
+                                        ? tf32_
+                                        : kernels_[NumberOf(dtype)];
   return *kernels[static_cast<int>(kernel)];
 }
 

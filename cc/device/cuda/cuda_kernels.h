@@ -190,10 +190,8 @@ class CudaKernels {
   const std::shared_ptr<const CudaContext> context_;
   mutable PinnedBuffers pinned_;
   // The kernels, in the order of the texts that define them.
-  using KernelsOfText = std::vector<std::unique_ptr<const CudaFoundKernel>>;
-  static KernelsOfText KernelsOf(const std::shared_ptr<const CudaText>& text);
-  const KernelsOfText moves_, tf32_;
-  std::array<KernelsOfText, FloatTypes::kSize> kernels_;
+  const CudaFoundKernels moves_, tf32_;
+  std::array<CudaFoundKernels, FloatTypes::kSize> kernels_;
 };
 
 }  // namespace cavs

@@ -54,6 +54,7 @@ SANITIZED = [
     Case("exec/executor_test", "*/Cuda", shards=6, sanitized=True, kernels_too=True),
     Case("exec/cuda_walk_test", SANITIZED_WALKS, sanitized=True, kernels_too=True),
     Case("device/cuda/cuda_kernels_test", shards=2, sanitized=True, kernels_too=True),
+    Case("device/cuda/cuda_training_test", sanitized=True, kernels_too=True),
     Case("device/cuda/group_test", sanitized=True, kernels_too=True),
     Case("device/cuda/epilogue_test", sanitized=True, kernels_too=True),
     Case("device/cuda/cuda_stream_test", sanitized=True, kernels_too=True),

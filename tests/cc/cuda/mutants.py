@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 KERNELS = "device/cuda/cuda_kernels_test"
+TRAINING = "device/cuda/cuda_training_test"
 GROUPS = "device/cuda/group_test"
 EPILOGUES = "device/cuda/epilogue_test"
 STREAMS = "device/cuda/cuda_stream_test"
@@ -114,6 +115,48 @@ MUTANTS = [
         "*Masks*",
         "static_cast<u32>(own)",
         "0u",
+    ),
+    Mutant(
+        "edges behind the first eight are left out",
+        KERNELS,
+        "*Edges*",
+        "e < end; e += 8",
+        "e < end; e = end",
+    ),
+    Mutant(
+        "threads read the numbers of a rule before they are there",
+        TRAINING,
+        "*VariablesAreUpdated*",
+        pattern=r"(shared\[0\] = static_cast<W>\(rate\);\s*\})\s*barrier\(\);",
+        wrong="$1",
+    ),
+    Mutant(
+        "the bias of the moments is that of the step before",
+        TRAINING,
+        "*Updated*",
+        "rule.steps[0] + 1",
+        "rule.steps[0] + 2",
+    ),
+    Mutant(
+        "blocks update the first variable in place of their own",
+        TRAINING,
+        "*VariablesAreUpdated*",
+        "a.variables[number + 1].first_block <= at.x",
+        "a.variables[number + 1].first_block < at.x",
+    ),
+    Mutant(
+        "rows of a table are updated in the order of the gradient",
+        TRAINING,
+        "*RowsAreUpdated*",
+        "own.rows[row] * own.columns",
+        "row * own.columns",
+    ),
+    Mutant(
+        "a softmax is subtracted one at the wrong class",
+        TRAINING,
+        "*Losses*",
+        "if (c == label)",
+        "if (c == 0)",
     ),
     Mutant(
         "tensor cores are given half of their operands twice",

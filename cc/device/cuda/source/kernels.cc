@@ -867,6 +867,12 @@ struct EdgesArgs {
   i64 rows, columns;
   int shift;
 };
+template <bool maximum> FUNCTION W reduced(W all, W x) {
+  if (!maximum) return all + x;
+  if (all != all) return all;
+  return x != x ? x : (all > x ? all : x);
+}
+// In order, but eight edges are on their way at a time.
 template <bool maximum>
 FUNCTION void reduce_edges(const EdgesArgs& a, const Where& at) {
   const int width = 1 << a.shift, height = thread_count() >> a.shift;
@@ -879,15 +885,18 @@ FUNCTION void reduce_edges(const EdgesArgs& a, const Where& at) {
     const i64 begin = a.splits[r] - a.first_edge;
     const i64 end = a.splits[r + 1] - a.first_edge;
     W all = W(0);
-    for (i64 e = begin; e < end; ++e) {
-      const T own = row_of(a.from, e)[c];
-      const W x = to_wide(own);
-      if (e == begin) {
-        all = x;
-      } else if (!maximum) {
-        all = all + x;
-      } else if (all == all) {
-        all = x != x ? x : (all > x ? all : x);
+    for (i64 e = begin; e < end; e += 8) {
+      W x[8];
+UNROLL
+      for (int k = 0; k < 8; ++k) {
+        if (e + k >= end) break;
+        const T own = row_of(a.from, e + k)[c];
+        x[k] = to_wide(own);
+      }
+UNROLL
+      for (int k = 0; k < 8; ++k) {
+        if (e + k >= end) break;
+        all = e + k == begin ? x[k] : reduced<maximum>(all, x[k]);
       }
     }
     a.to[r * a.to_pitch + c] = from_wide<T>(all);
