@@ -181,7 +181,7 @@ def main(arguments=None):
     parser.add_argument(
         "--long",
         action="store_true",
-        help="more programs, other ones without AddressSanitizer too, every mistake, machine code "
+        help="more programs, other ones without AddressSanitizer too, every mistake, registers "
         "of every text for every architecture",
     )
     parser.add_argument("--seed", type=int, help="of orders: 5, or with --long drawn")

@@ -1,8 +1,10 @@
 """Compiles texts of kernels by NVRTC: what the emulator takes has to be CUDA C++ too.
 
-Kernels of all programs, which are the texts of several kernels, are compiled as the product does,
-and must keep all that a thread knows in registers. So is an eighth of the walks and of the products
-with a group behind them, or with --every all; these products may keep a little elsewhere.
+Each is compiled to machine code for each architecture, fast. For one of them in turn, kernels of all
+programs, which are the texts of several kernels, are compiled as the product does, and must keep
+all that a thread knows in registers. So is an eighth of the walks and of the products with a group
+behind them; these products may keep a little elsewhere. With --every all of these are compiled as
+the product does, for each architecture.
 
     python tests/cc/cuda/nvrtc_check.py --texts=<folder> --passed=<file>
 
@@ -24,9 +26,8 @@ import zlib
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 OPTIONS = ("--std=c++17", "--fmad=false")
-# Optimizers take most of the time, then what makes machine code of PTX.
-FAST_TO_PTX = ("--Ofast-compile=max",)
-FAST = (*FAST_TO_PTX, "--ptxas-options=-O0")
+# Optimizers take most of the time.
+FAST = ("--Ofast-compile=max", "--ptxas-options=-O0")
 TELL_REGISTERS = ("--ptxas-options=-v",)
 # Two blocks of it are to fit on a processor, so that a thread has 128 registers. With a large group
 # a few bytes lie outside of them (44, by NVRTC 12.9), which costs less than a block that waits.
@@ -69,9 +70,7 @@ class Nvrtc:
         self._library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
         log = ctypes.create_string_buffer(size.value)
         self._library.nvrtcGetProgramLog(program, log)
-        if not status and architecture.startswith("compute_"):
-            self._library.nvrtcGetPTXSize(program, ctypes.byref(size))
-        elif not status:
+        if not status:
             self._library.nvrtcGetCUBINSize(program, ctypes.byref(size))
         self._library.nvrtcDestroyProgram(ctypes.byref(program))
         if status:
@@ -79,13 +78,12 @@ class Nvrtc:
         return outside_of_registers(log.value.decode()) if size.value else "no image"
 
 
-def options_for(text, architecture, every):
-    """Returns the compiler's options for a text."""
-    if architecture.startswith("compute_"):
-        return OPTIONS + FAST_TO_PTX
+def options_for(text, has_turn, every):
+    """Returns the compiler's options for a text, perhaps for the architecture that has the turn."""
     is_large = "KERNEL(walk," in text or f"KERNEL({THEN}," in text
     is_chosen = is_large and (every or zlib.crc32(text.encode()) % 8 == 0)
-    return OPTIONS + (TELL_REGISTERS if is_chosen or text.count("KERNEL(") > 1 else FAST)
+    as_product = (every or has_turn) and (is_chosen or text.count("KERNEL(") > 1)
+    return OPTIONS + (TELL_REGISTERS if as_product else FAST)
 
 
 def outside_of_registers(log):
@@ -165,8 +163,8 @@ def check(paths, header, nvrtc, architectures, every, passed, processes):
       header: The text of the header that they include.
       nvrtc: The path of NVRTC's library.
       architectures: Names such as "sm_90".
-      every: Whether machine code is made for every architecture, rather than for one in turn and
-        PTX for the others.
+      every: Whether registers are counted for every architecture, rather than for one in turn, and
+        of all large programs.
       passed: A file that keeps the keys of what has compiled, which is not compiled again.
       processes: How many compile at the same time.
     """
@@ -177,9 +175,7 @@ def check(paths, header, nvrtc, architectures, every, passed, processes):
         text = pathlib.Path(path).read_text()
         turn = architectures[zlib.crc32(text.encode()) % len(architectures)]
         for architecture in architectures:
-            if not every and architecture != turn:
-                architecture = architecture.replace("sm_", "compute_")
-            options = options_for(text, architecture, every)
+            options = options_for(text, architecture == turn, every)
             ingredients = (text, header, architecture, version, *options)
             key = hashlib.sha256("\0".join(ingredients).encode()).hexdigest()
             if key not in known:
@@ -212,7 +208,7 @@ def main(arguments=None):
         "--every",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="machine code for every architecture, rather than for one in turn and else PTX",
+        help="count registers for every architecture, rather than for one in turn",
     )
     parser.add_argument("--passed", type=pathlib.Path, help="file that keeps what has compiled")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
@@ -232,7 +228,7 @@ def main(arguments=None):
     for (path, architecture), error in list(errors.items())[:5]:
         print(f"{path} for {architecture}: {error}")
     failed = {path for path, _ in errors}
-    each = "" if flags.every else ", machine code for one of them in turn and PTX for the others"
+    each = "" if flags.every else ", optimized for one of them in turn"
     print(
         f"{len(paths) - len(failed)} of {len(paths)} programs compile for "
         f"{', '.join(architectures)} by NVRTC {Nvrtc(flags.nvrtc).version}{each}"
