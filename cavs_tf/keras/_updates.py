@@ -26,7 +26,7 @@ class UpdatesAtOnce:
             return super().add_variable_from_reference(reference_variable, *args, **kwargs)
 
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
-        learning_rate = tf.convert_to_tensor(learning_rate)  # All updates read this once.
+        learning_rate = tf.cast(learning_rate, tf.float64)  # All updates read this once.
         variables = [v.value if isinstance(v, keras.Variable) else v for v in trainable_variables]
         by_dtype, others = collections.defaultdict(list), []
         for gradient, variable in zip(grads, variables, strict=True):

@@ -1,5 +1,6 @@
 """Models whose vertex functions run on a GPU, if there is one, with the same results."""
 
+import collections
 import contextlib
 import ctypes
 import functools
@@ -192,6 +193,44 @@ def training():
     return found
 
 
+# What launches nothing: constants, reads, shapes, and what only the host sees.
+NOT_LAUNCHED = (
+    *("AssignVariableOp", "Const", "ExpandDims", "Identity", "IdentityN", "NoOp", "Placeholder"),
+    *("ReadVariableOp", "Reshape", "Shape", "StridedSlice", "VariableShape", "ZerosLike"),
+)
+
+
+def operators_of_a_step():
+    """TensorFlow's operators in a training step, by optimizer, that launch something on a GPU.
+
+    Those of schedules run on the CPU.
+    """
+    found = {}
+    for name, make in OPTIMIZERS.items():
+        model = Model(make)
+        model.step()
+        made = tf.function(model.step).get_concrete_function().graph.get_operations()
+        found[name] = collections.Counter(
+            op.type
+            for op in made
+            if op.type not in NOT_LAUNCHED
+            and not op.type.startswith("Cavs")
+            and not any(output.dtype == tf.int32 for output in op.outputs)
+            and not all(tensor.op.type == "Const" for tensor in op.inputs)
+        )
+    return found
+
+
+def exported():
+    """What a model predicts that is exported here and loaded here."""
+    model = cases.functional(dropout=0)
+    inputs, _ = cases.first_batch(model)
+    with tempfile.TemporaryDirectory() as folder:
+        model.export(folder, verbose=False)
+        loaded = tf.saved_model.load(folder)
+        return numbers([model(inputs), loaded.serve(inputs)])
+
+
 def rejected():
     """What is said of ids and labels that are out of range."""
     table, logits = tf.Variable(random(4, 3)), tf.Variable(random(2, 3)).read_value()
@@ -351,6 +390,7 @@ def one_after_another():
         case.__name__: case()
         for case in (
             repeated,
+            operators_of_a_step,
             tensor_float_32,
             said_of_operators_of_tensorflow,
             command,
@@ -398,7 +438,7 @@ def of_users():
         for case, *arguments in [*((case,) for case in OF_USERS), *of_files]:
             keras.utils.set_random_seed(0)
             found[case] = getattr(cases, case)(*arguments)
-        return found
+        return found | {"exported": exported()}
 
 
 def repeated():

@@ -67,6 +67,13 @@ def test_results_are_repeatable_and_the_host_waits_for_nothing(found):
     assert found["repeated"] == [{f"cavs_{op}": [0] for op in (*of_both, *own)} for own in updates]
 
 
+def test_few_operators_of_a_training_step_are_those_of_tensorflow(found):
+    of_the_model = {"BiasAdd": 1, "BiasAddGrad": 1, "MatMul": 3, "Mean": 1, "RealDiv": 1, "Tile": 1}
+    of_the_optimizer = {"AddV2": 1, "Cast": 1}  # The number of steps, and the learning rate.
+    for operators in found["operators_of_a_step"].values():
+        assert operators == of_the_model | of_the_optimizer
+
+
 def test_tensorflow_says_whether_products_are_those_of_tf32(found):
     off, on, off_again = (np.array(errors) for errors in found["tensor_float_32"])
     assert off.max() < 2e-6
