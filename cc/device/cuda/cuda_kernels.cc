@@ -58,7 +58,8 @@ struct MovesArgs {
   } moves[kMostMoves];
 };
 struct ProductsArgs {
-  int num_products = 0, alike = 0, shift = 5, unused = 0;
+  int num_products = 0, alike = 0, shift = 5, log_rows = 4, log_columns = 5,
+      unused = 0;
   struct Product {
     void* to;
     int64_t to_pitch;
@@ -169,6 +170,16 @@ constexpr int64_t kLines = 64, kManyLines = 128;
 int64_t TilesOf(int64_t x_columns, int64_t y_columns, int64_t lines = kLines) {
   return x_columns == 0 ? CeilDiv(y_columns, 32)
                         : CeilDiv(x_columns, lines) * CeilDiv(y_columns, lines);
+}
+
+// The tiles of products of so few rows.
+int64_t TilesOfFew(const std::vector<CudaProduct>& products, int log_columns,
+                   int64_t rows) {
+  int64_t tiles = 0;
+  for (const CudaProduct& own : products) {
+    tiles += CeilDiv(own.to.cols, int64_t{1} << log_columns);
+  }
+  return tiles * CeilDiv(rows, 16);
 }
 
 // Whether rows can be read four elements at a time.
@@ -408,7 +419,15 @@ Status CudaKernels::Multiply(DType dtype,
   const bool few = most_rows <= kCudaFewRows;
   const bool large = !few && HasLargeTiles(dtype, products);
   const int64_t lines = large ? kManyLines : kLines;
-  const int64_t height = few ? 16 : lines, width = few ? 32 : lines;
+  FewTile tile;
+  if (few) {
+    tile = TileOfFew(dtype, products, most_rows, /*narrowest=*/3,
+                     [&](int log_columns) {
+                       return TilesOfFew(products, log_columns, most_rows);
+                     });
+  }
+  const int64_t height = few ? 16 : lines;
+  const int64_t width = few ? int64_t{1} << tile.log_columns : lines;
   const size_t wide = SizeOf(SumType(dtype));
   std::vector<CudaProduct> divided;
   if (!std::all_of(products.begin(), products.end(), HasFewTerms)) {
@@ -418,6 +437,9 @@ Status CudaKernels::Multiply(DType dtype,
   for (size_t next = 0; next < parts.size();) {
     ProductsArgs arguments;  // Only the products that there are are written.
     arguments.alike = alike;
+    arguments.shift = tile.log_columns;
+    arguments.log_rows = tile.log_rows;
+    arguments.log_columns = tile.log_columns;
     bool vector = true;
     int blocks = 0;
     for (const size_t first = next; next < parts.size(); ++next) {
@@ -444,6 +466,40 @@ Status CudaKernels::Multiply(DType dtype,
                                   ProductsArgs::Bytes(arguments.num_products)));
   }
   return Status();
+}
+
+// A tile of half the numbers has twice as many threads for each of them, so
+// that a block takes half of the time: it has the rows that there are, and
+// columns for as many blocks as there are processors. Each of at most 32 parts
+// of the depth has four numbers or more. Products that are not read four
+// numbers at a time have the same bits with a group and without it, as all
+// tiles are alike.
+template <typename Blocks>
+FewTile CudaKernels::TileOfFew(DType dtype,
+                               const std::vector<CudaProduct>& products,
+                               int64_t rows, int narrowest,
+                               const Blocks& blocks) const {
+  int64_t depth = 0;
+  FewTile tile;
+  for (const CudaProduct& own : products) {
+    if (!CanReadFour(dtype, own)) return tile;
+    for (const CudaProduct::Term& term : own.terms) {
+      depth = std::max(depth, term.from.cols);
+    }
+  }
+  const auto may_halve = [&] {
+    const int parts = 13 - tile.log_rows - tile.log_columns;
+    return parts <= 5 && depth >= int64_t{4} << parts;
+  };
+  while (rows <= int64_t{1} << (tile.log_rows - 1) && tile.log_rows > 2 &&
+         may_halve()) {
+    --tile.log_rows;
+  }
+  while (tile.log_columns > narrowest && may_halve() &&
+         blocks(tile.log_columns - 1) <= context_->num_processors()) {
+    --tile.log_columns;
+  }
+  return tile;
 }
 
 // A large tile makes four times as many numbers as a small one in about twice
@@ -478,8 +534,8 @@ bool CudaKernels::HasLargeTiles(DType dtype,
          blocks >= context_->num_processors();
 }
 
-// A block has as many columns of the group as fit into 32 columns of products.
-// That may take more blocks than the products alone, where some of the 32 stay
+// A block has as many columns of the group as fit into the columns of a tile.
+// That may take more blocks than the products alone, where some of these stay
 // unused: if the GPU then has work for two more rounds, two launches are as
 // fast.
 Status CudaKernels::MultiplyThen(DType dtype,
@@ -496,24 +552,36 @@ Status CudaKernels::MultiplyThen(DType dtype,
       !CanForm(dtype, group.sum)) {
     return Status();
   }
-  int64_t alone = 0, number = 0;
+  int64_t number = 0;
   for (const CudaProduct& own : products) {
     if (!HasFewTerms(own) || own.to.cols == 0) return Status();
-    alone += CeilDiv(own.to.cols, 32);
     number += own.to.cols / columns;
   }
   if (number > kCudaMostProductsOfGroup) return Status();
   ProductsOfSumArgs all;
   ProductsArgs& arguments = all.products;
   arguments.alike = alike;
-  while (number << arguments.shift > 32) --arguments.shift;
+  // The four columns of a thread are those of one product.
+  const int gates = number > 4 ? 3 : number > 2 ? 2 : number > 1 ? 1 : 0;
   const int64_t height = alike ? 1 : CeilDiv(rows, 16);
+  FewTile tile;
+  if (columns % 4 == 0) {
+    tile = TileOfFew(
+        dtype, products, alike ? 1 : rows, std::max(3, gates + 2),
+        [&](int log_columns) {
+          return CeilDiv(columns, int64_t{1} << (log_columns - gates)) * height;
+        });
+  }
+  arguments.log_rows = tile.log_rows;
+  arguments.log_columns = tile.log_columns;
+  arguments.shift = tile.log_columns - gates;
   CudaGrid grid;
   grid.x = static_cast<unsigned>(CeilDiv(columns, 1 << arguments.shift));
   grid.y = static_cast<unsigned>(height);
   const int64_t processors = context_->num_processors();
-  if (CeilDiv(grid.x * height, processors) >
-      CeilDiv(alone * height, processors) + 1) {
+  const int64_t alone =
+      TilesOfFew(products, tile.log_columns, alike ? 1 : rows);
+  if (CeilDiv(grid.x * height, processors) > CeilDiv(alone, processors) + 1) {
     return Status();
   }
   bool vector = true;

@@ -90,6 +90,11 @@ struct CudaRowGrid {
   int shift = 0;
 };
 
+// The rows and columns of products of few rows that a block computes.
+struct FewTile {
+  int log_rows = 4, log_columns = 5;
+};
+
 class CudaWalk;
 
 // Where launches go: a stream, or, while there is one, a walk that will put
@@ -176,6 +181,10 @@ class CudaKernels {
  private:
   const CudaFoundKernel& KernelOf(DType dtype, CudaKernel kernel,
                                   const CudaQueue& queue) const;
+  // The tile of products of few rows, which make blocks(log_columns) blocks.
+  template <typename Blocks>
+  FewTile TileOfFew(DType dtype, const std::vector<CudaProduct>& products,
+                    int64_t rows, int narrowest, const Blocks& blocks) const;
   // Whether tiles of 128 by 128 are possible, and faster.
   bool HasLargeTiles(DType dtype,
                      const std::vector<CudaProduct>& products) const;

@@ -117,6 +117,27 @@ MUTANTS = [
         "0u",
     ),
     Mutant(
+        "threads of a narrow tile take the part of others",
+        KERNELS,
+        "*Narrow*",
+        "thread_index() >> (log_numbers - 4)",
+        "thread_index() >> 5",
+    ),
+    Mutant(
+        "threads of a tile of few rows compute rows that it has not",
+        KERNELS,
+        "*Narrow*",
+        "<< 2) & (height - 1)",
+        "<< 2) & 15",
+    ),
+    Mutant(
+        "half of the parts of a narrow tile are left out",
+        KERNELS,
+        "*Narrow*",
+        "1 << log_parts; ++i",
+        "8; ++i",
+    ),
+    Mutant(
         "edges behind the first eight are left out",
         KERNELS,
         "*Edges*",
@@ -385,7 +406,7 @@ MUTANTS = [
         "a block computes columns of one product only",
         EPILOGUES,
         "*Bits*",
-        "first + (e % 32 >> a.shift)",
+        "first + (in_row >> a.shift)",
         "first",
     ),
     Mutant(

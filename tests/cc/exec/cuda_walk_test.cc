@@ -68,6 +68,11 @@ TEST_F(CudaWalkTest, TreeLstmMatchesTheOracle) {
   }
 }
 
+// Products of few rows and many terms, in narrow tiles.
+TEST_F(CudaWalkTest, TreeLstmOfFewRowsMatchesTheOracle) {
+  ExpectMatchesOracle(TreeLstmCell(DType::kFloat32, 64, 64), Trees(2, 1), 1);
+}
+
 TEST_F(CudaWalkTest, RandomProgramsMatchTheOracle) {
   for (uint32_t seed = 0; seed < 3 && !HasFailure(); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);

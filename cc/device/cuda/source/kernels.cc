@@ -92,9 +92,10 @@ FUNCTION i64 least(i64 x, i64 y) { return x < y ? x : y; }
 // first_block to the first_block of the next product compute it.
 //
 // Blocks of products of few rows have 2^shift columns of a product, and as many
-// of each product that follows in the 32 columns of a tile. So a block has the
-// same columns of all products that a group is computed of (see
-// TextOfProductsThenGroup).
+// of each product that follows in the columns of a tile. So a block has the same
+// columns of all products that a group is computed of (see
+// TextOfProductsThenGroup). A tile has 2^log_rows rows and 2^log_columns columns:
+// 16 rows, or all if there are fewer, and 128 to 512 numbers.
 struct Term {
   Rows from;
   Global<const T> weight;
@@ -116,6 +117,8 @@ struct ProductsArgs {
   int num_products;
   int alike;
   int shift;
+  int log_rows;
+  int log_columns;
   int unused;
   Product products[kMostProducts];
 };
@@ -214,101 +217,101 @@ UNROLL
   }
 }
 
-// Adds this warp's part of a term to sum[i][j], for the rows x_rows[i] and the
-// columns column + j.
+// Adds one of 2^log_parts parts of a term to sum[i][j], for the rows row + i and
+// the columns column + j of a product. Threads without a row or column compute
+// the numbers of another thread.
 template <bool vector, bool transpose, bool summed>
-FUNCTION void add_term_few(const Term& term, const i64 (&row_numbers)[4],
-                           const SummedRows& rows, int column, int width,
-                           W (&sum)[4][4]) {
-  Global<const T> x_rows[4] = {row_of<summed>(term.from, row_numbers[0], rows),
-                               row_of<summed>(term.from, row_numbers[1], rows),
-                               row_of<summed>(term.from, row_numbers[2], rows),
-                               row_of<summed>(term.from, row_numbers[3], rows)};
-  const int each = ((term.depth + 31) / 32) * 4;
-  const int begin = warp() * each;
+FUNCTION void add_term_few(const Product& own, const Term& term, int row,
+                           const SummedRows& rows, int column, int part,
+                           int log_parts, W (&sum)[4][4]) {
+  const int last = own.rows - 1, width = own.width;
+  Global<const T> x_rows[4] = {
+      row_of<summed>(term.from, least(row, last), rows),
+      row_of<summed>(term.from, least(row + 1, last), rows),
+      row_of<summed>(term.from, least(row + 2, last), rows),
+      row_of<summed>(term.from, least(row + 3, last), rows)};
+  if (vector && !transpose) column = least(column, width - 4);
+  const int each = ((term.depth - 1) >> (log_parts + 2)) * 4 + 4;
+  const int begin = part * each;
   const int end = least(begin + each, term.depth);
 #pragma unroll (sizeof(T) > 4 ? 1 : 2)
   for (int k = begin; k < end; k += 4) {
-    W x[4][4], y[4][4];  // y[j][k]: row k of the weight, column j.
+    W x[4][4];
 UNROLL
     for (int i = 0; i < 4; ++i) read4<vector>(x_rows[i], k, end, x[i]);
 UNROLL
-    for (int i = 0; i < 4; ++i) {
+    for (int y = 0; y < 4; ++y) {  // A column of the weight, or a row of it.
+      W line[4] = {W(0), W(0), W(0), W(0)};
       if (transpose) {
-        const int c = least(column + i, width - 1);
-        read4<vector>(term.weight + c * term.pitch, k, end, y[i]);
-      } else {
-        W line[4] = {W(0), W(0), W(0), W(0)};
-        if (vector || k + i < end) {
-          read4<vector>(term.weight + (k + i) * term.pitch, column, width,
-                        line);
-        }
-UNROLL
-        for (int j = 0; j < 4; ++j) y[j][i] = line[j];
+        const int c = least(column + y, width - 1);
+        read4<vector>(term.weight + c * term.pitch, k, end, line);
+      } else if (vector || k + y < end) {
+        read4<vector>(term.weight + (k + y) * term.pitch, column, width, line);
       }
-    }
 UNROLL
-    for (int kk = 0; kk < 4; ++kk) {
+      for (int z = 0; z < 4; ++z) {
 UNROLL
-      for (int i = 0; i < 4; ++i) {
-UNROLL
-        for (int j = 0; j < 4; ++j) {
-          sum[i][j] = fma(x[i][kk], y[j][kk], sum[i][j]);
+        for (int i = 0; i < 4; ++i) {
+          W& own = sum[i][transpose ? y : z];
+          own = fma(x[i][transpose ? z : y], line[z], own);
         }
       }
     }
   }
 }
 
-// Computes products of few rows. A block computes 16 rows and 32 columns, of
-// the products from `first` on. Each of its 8 warps takes a part of the depth,
-// and each thread computes 4 x 4 numbers of the part. Then the parts are added,
-// and written to the rows before end_row: to more than 16 if the rows are alike.
+// Computes products of few rows. A block computes a tile, of the products from
+// `first` on. As many threads as are needed for its numbers, side by side, take a
+// part of the depth, and each thread computes 4 x 4 numbers of the part. Then the
+// parts are added, and written to the rows before end_row: to more than the tile
+// has if the rows are alike.
 template <bool vector, bool summed>
 FUNCTION void tile_few(const ProductsArgs& a, int first, int row0, int end_row,
                        int column0, Shared<W> parts, const SummedRows& rows) {
-  const int in_tile = (lane() & 7) * 4, row = row0 + (lane() >> 3) * 4;
+  const int width = 1 << a.log_columns, height = 1 << a.log_rows;
+  const int log_numbers = a.log_rows + a.log_columns;
+  const int log_parts = 12 - log_numbers;
+  const int part = thread_index() >> (log_numbers - 4);
+  const int in_tile = (thread_index() * 4) & (width - 1);
+  const int row_in_tile =
+      (thread_index() >> (a.log_columns - 2) << 2) & (height - 1);
   const int each = (1 << a.shift) - 1;
   const int column = column0 + (in_tile & each);
   const Product& product =
       a.products[least(first + (in_tile >> a.shift), a.num_products - 1)];
-  // Threads without a row or column compute the numbers of another thread.
-  i64 row_numbers[4];
-UNROLL
-  for (int i = 0; i < 4; ++i) {
-    row_numbers[i] = least(row + i, product.rows - 1);
-  }
   W sum[4][4];
   clear(sum);
   for (int t = 0; t < product.num_terms; ++t) {
     const Term& term = product.terms[t];
     if (term.transpose) {
-      add_term_few<vector, true, summed>(term, row_numbers, rows, column,
-                                         product.width, sum);
+      add_term_few<vector, true, summed>(product, term, row0 + row_in_tile,
+                                         rows, column, part, log_parts, sum);
     } else {
-      const int own = vector ? least(column, product.width - 4) : column;
-      add_term_few<vector, false, summed>(term, row_numbers, rows, own,
-                                          product.width, sum);
+      add_term_few<vector, false, summed>(product, term, row0 + row_in_tile,
+                                          rows, column, part, log_parts, sum);
     }
   }
 UNROLL
   for (int i = 0; i < 4; ++i) {
 UNROLL
     for (int j = 0; j < 4; ++j) {
-      parts[warp() * 512 + ((lane() >> 3) * 4 + i) * 32 + (lane() & 7) * 4 +
-            j] = sum[i][j];
+      parts[(part << log_numbers) + (row_in_tile + i) * width + in_tile + j] =
+          sum[i][j];
     }
   }
   barrier();
-  for (int e = thread_index(); e < 512; e += 256) {
-    const int p = first + (e % 32 >> a.shift), c = column0 + (e % 32 & each);
+  for (int e = thread_index(); e < 1 << log_numbers; e += 256) {
+    const int in_row = e & (width - 1);
+    const int p = first + (in_row >> a.shift), c = column0 + (in_row & each);
     if (p >= a.num_products) continue;
     const Product& to = a.products[p];
     if (c >= to.width) continue;
     W all = parts[e];
-UNROLL
-    for (int i = 1; i < 8; ++i) all = all + parts[i * 512 + e];
-    for (i64 r = row0 + e / 32; r < end_row; r += 16) {
+#pragma unroll 8
+    for (int i = 1; i < 1 << log_parts; ++i) {
+      all = all + parts[(i << log_numbers) + e];
+    }
+    for (i64 r = row0 + (e >> a.log_columns); r < end_row; r += height) {
       const i64 i = r * to.to_pitch + c;
       W own = all;
       if (to.accumulate) {
@@ -1103,7 +1106,7 @@ std::shared_ptr<const CudaText> TextOfKernels(DType dtype, bool tf32) {
       {{"products_few", "ProductsArgs",
         "products_few<false, false>(a, nullptr, at)"},
        {"products_few_vector", "ProductsArgs",
-        "products_few<true, false>(a, nullptr, at)"},
+        "products_few<true, false>(a, nullptr, at)", dtype == DType::kFloat64},
        {"products_of_sum", "ProductsOfSumArgs",
         "products_few<true, true>(a.products, &a.sum, at)", true},
        {"products_many", "ProductsArgs", "products_many<false, 1>(a, at)"},

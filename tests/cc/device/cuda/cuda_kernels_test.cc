@@ -390,6 +390,33 @@ TEST_F(CudaKernelsTest, ProductsOfRowsThatAreAlikeAreExact) {
   });
 }
 
+// Few blocks with deep products: their tiles have 16 columns, or 8, or 4 rows.
+TEST_F(CudaKernelsTest, ProductsInNarrowTilesAreExact) {
+  std::optional<FakeCuda> cuda;
+  if (FakeCuda::IsDriver()) {
+    ASSERT_TRUE(cuda.emplace().Set("processors", 132));
+  }
+  std::shared_ptr<const CudaContext> context;
+  ASSERT_TRUE(CudaContext::Open(0, {}, &context).ok());
+  const CudaKernels own(context);
+  ForGpuTypes([&](auto zero) {
+    for (const ProductSize& size :
+         {ProductSize{5, 64, {40}, 0}, ProductSize{1, 128, {36, 4}, 4},
+          ProductSize{4, 256, {72}, 0}, ProductSize{33, 132, {12, 40, 8}, 4},
+          ProductSize{16, 300, {21, 5}, 1}, ProductSize{100, 128, {72}, 4}}) {
+      for (int way = 0; way < 8; way += kStep) {
+        SCOPED_TRACE(testing::Message()
+                     << size.rows << " x " << size.depth << ", way " << way);
+        CheckProduct<decltype(zero)>(own, stream, size, way & 1, way & 2,
+                                     way & 4, /*terms=*/1 + way % 3,
+                                     /*alike=*/way == 4);
+        if (HasFailure()) return;
+      }
+    }
+  });
+  if (cuda.has_value()) cuda->Set("processors", 8);
+}
+
 // A grid has at most 65535 blocks from its first row to its last.
 TEST_F(CudaKernelsTest, ProductsOfMoreRowsThanAGridHasAreExact) {
   CAVS_SKIP_WITHOUT_FAKE_CUDA();

@@ -2,10 +2,12 @@
 // they form, with the same as launches of their own, to the last bit.
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "cc/device/cuda/cuda_kernels.h"
 #include "cc/device/cuda/cuda_walk.h"
+#include "tests/cc/cuda/fake_cuda.h"
 #include "tests/cc/device/cuda/gpu_matrix.h"
 
 namespace cavs {
@@ -16,7 +18,8 @@ struct Size {
   std::vector<int64_t> gates;  // Of each product.
   bool transpose = false, alike = false;
   bool fits = true, fits_without_walk = true;
-  int terms = 0;  // Of a sum that all products but the last read; or 0.
+  int terms = 0;       // Of a sum that all products but the last read; or 0.
+  bool exact = false;  // Whether sums of products are, whatever their order.
 };
 
 enum class Way { kAlone, kTogether, kWalk };
@@ -53,13 +56,18 @@ ElementwiseGroup SumOf(int terms) {
 
 class EpilogueTest : public GpuTest {
  protected:
+  template <typename T>
+  static void Fill(const Size& size, uint32_t seed, HostMatrix<T>* matrix) {
+    size.exact ? matrix->Fill(seed) : matrix->FillUnevenly(seed);
+  }
+
   // The terms of a sum: rows by index, some of them the row of zeros.
   template <typename T>
   struct Terms {
     Terms(const CudaDriver& driver, const Size& size) {
       for (int t = 0; t < size.terms; ++t) {
         HostMatrix<T> term(size.rows, size.depth, 4);
-        term.FillUnevenly(t + 5);
+        Fill(size, t + 5, &term);
         matrices.push_back(std::make_unique<GpuMatrix<T>>(driver, term));
         std::vector<int32_t> index(size.rows);
         for (int64_t i = 0; i < size.rows; ++i) {
@@ -108,7 +116,7 @@ class EpilogueTest : public GpuTest {
   std::vector<HostMatrix<T>> Run(const Size& size, Way way) {
     const DType dtype = kDTypeOf<T>;
     HostMatrix<T> x(size.rows, size.depth, 4);
-    x.FillUnevenly(1);
+    Fill(size, 1, &x);
     for (int64_t i = 0; size.alike && i < size.rows; ++i) {
       for (int64_t k = 0; k < size.depth; ++k) x.at(i, k) = x.at(0, k);
     }
@@ -129,7 +137,7 @@ class EpilogueTest : public GpuTest {
       HostMatrix<T> weight(size.transpose ? width : size.depth,
                            size.transpose ? size.depth : width, 4);
       HostMatrix<T> to(size.rows, width, 4);
-      weight.FillUnevenly(width + gates), to.FillUnevenly(3);
+      Fill(size, width + gates, &weight), Fill(size, 3, &to);
       weights.push_back(std::make_unique<GpuMatrix<T>>(driver(), weight));
       results.push_back(std::make_unique<GpuMatrix<T>>(driver(), to));
       CudaProduct product;
@@ -256,6 +264,36 @@ TEST_F(EpilogueTest, HasTheBitsOfASumOfItsOwn) {
   Check<double>(size);
   Check<BFloat16>(size);
   Check<Float16>(size);
+}
+
+// The tiles of deep products have 16 columns, or 8, but not always with a
+// group.
+TEST_F(EpilogueTest, HasTheBitsOfALaunchOfItsOwnInNarrowTiles) {
+  std::optional<FakeCuda> cuda;
+  if (FakeCuda::IsDriver()) {
+    ASSERT_TRUE(cuda.emplace().Set("processors", 132));
+  }
+  std::shared_ptr<const CudaContext> context;
+  ASSERT_TRUE(CudaContext::Open(0, {}, &context).ok());
+  kernels = std::make_shared<CudaKernels>(context);
+  for (Size size : {
+           Size{1, 64, 40, {1}},
+           Size{4, 128, 20, {3, 1, 1}},
+           Size{7, 64, 12, {2, 1}, true},
+           Size{20, 128, 12, {2}, true},
+           Size{40, 132, 20, {3, 1, 1}},
+           Size{16, 256, 32, {4, 4}},
+           Size{30, 132, 4, {2, 1}, false, true},
+       }) {
+    for (const int terms : {0, 2}) {
+      if (terms > 0 && (size.alike || size.gates.size() == 1)) continue;
+      size.terms = terms;
+      size.exact = true;
+      Check<float>(size);
+      if (HasFailure()) return;
+    }
+  }
+  if (cuda.has_value()) cuda->Set("processors", 8);
 }
 
 // More terms than there may be, numbers that are not read four at a time, more
