@@ -79,15 +79,14 @@ def _devices() -> dict[str, str]:
     ours = [other for other in others if other in devices_of_operators()]
     parts = ["CPU"]
     if ours:
-        parts.append(f"those of vertex functions on {' and '.join(ours)} (experimental)")
-    if others:
-        rest = "what else is" if ours else "what is"
-        parts.append(f"{rest} on {' or '.join(others)} is copied there and back")
+        parts.append(f"all but those of schedules on {' and '.join(ours)} (experimental)")
+    if others and not ours:
+        parts.append(f"what is on {' or '.join(others)} is copied there and back")
     return {"devices": ", ".join(texts), "kernels run on": "; ".join(parts)}
 
 
 def _gpus() -> dict[str, str]:
-    """What NVIDIA's GPUs need to run vertex functions, and what of it is missing, if asked for."""
+    """What NVIDIA's GPUs need to run our kernels, and what of it is missing, if asked for."""
     kinds = devices_of_operators() - {"CPU"}
     if not kinds:
         return {}
@@ -95,7 +94,7 @@ def _gpus() -> dict[str, str]:
     for kind in kinds:
         if not tf.config.list_physical_devices(kind):
             found["TensorFlow GPUs"] = (
-                f"got no device of type {kind} but expected one, as vertex functions run where "
+                f"got no device of type {kind} but expected one, as our kernels run where "
                 "TensorFlow does. Run `pip install 'tensorflow[and-cuda]'`, and see what "
                 "TensorFlow logs."
             )

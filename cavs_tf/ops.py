@@ -121,9 +121,10 @@ def look_up(table: tf.Variable, ids) -> tf.Tensor:
 
     As `tf.gather(table, ids)`, whose gradient is a `tf.IndexedSlices` too; but this one names each
     row once, with the sum of its gradients, as optimizers and norms of gradients expect it. Rows
-    that are in no cache are asked for ahead, by all threads. For a variable that is not on the CPU
-    and under a strategy it does so by TensorFlow's operators; in a function that XLA compiles it is
-    `tf.gather`. These may return zeros for an id that is out of range, as a GPU does.
+    that are in no cache are asked for ahead, by all threads. For a variable on a device on which
+    our operators do not run, and under a strategy, it does so by TensorFlow's operators; in a
+    function that XLA compiles it is `tf.gather`. These may return zeros for an id that is out of
+    range, as a GPU does.
 
     Args:
       table: [R, ...] float32, float64, bfloat16 or float16, a variable.
@@ -205,19 +206,26 @@ def sparse_softmax_cross_entropy(labels, logits) -> tf.Tensor:
     return _ops.cavs_cross_entropy(logits, labels)[0]
 
 
+def _device_of(result):
+    """The scope of the device on which an operator was called, whichever is in scope by now."""
+    return tf.device(result.device or None)
+
+
 def _is_zero(gradient) -> bool:
     """Whether TensorFlow has made up a gradient of zeros for what nothing is computed from."""
     if not tf.is_symbolic_tensor(gradient):
         return False
     if gradient.op.type == "ZerosLike":
         return True
-    return gradient.op.type == "Const" and not tf.get_static_value(gradient).any()
+    filled = gradient.op.inputs[1] if gradient.op.type == "Fill" else gradient
+    return filled.op.type == "Const" and not tf.get_static_value(filled).any()
 
 
 @tf.RegisterGradient("CavsCrossEntropy")
 def _cross_entropy_grad(op, grad, grad_of_gradient):
     (logits, _), (_, gradient) = op.inputs, op.outputs
-    result = _ops.cavs_cross_entropy_grad(gradient, grad)
+    with _device_of(gradient):
+        result = _ops.cavs_cross_entropy_grad(gradient, grad)
     if not _is_zero(grad_of_gradient):
         # For second derivatives.
         softmax = tf.nn.softmax(logits)
@@ -238,7 +246,8 @@ def _cross_entropy_grad_grad(op, grad):
 @tf.RegisterGradient("CavsLookUp")
 def _look_up_grad(op, grad):
     table, ids = op.inputs
-    sums, rows = _ops.cavs_look_up_grad(ids, grad)
+    with _device_of(op.outputs[0]):
+        sums, rows = _ops.cavs_look_up_grad(ids, grad)
     return [tf.IndexedSlices(sums, rows, tf.raw_ops.VariableShape(input=table)), None]
 
 

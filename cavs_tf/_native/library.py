@@ -60,16 +60,20 @@ def allowed_values(op: str, attribute: str) -> tuple[str, ...]:
     return tuple(value.decode() for value in found.allowed_values.list.s)
 
 
-def devices_of_operators() -> set[str]:
+def devices_of_operators() -> frozenset[str]:
     """The types of devices that our operators run on: "CPU", and "GPU" if it was asked for.
 
     CAVS_CUDA=1 in the environment of the process asks for it: docs/guides/gpus.md. Those that make
     minibatches and schedules run on the CPU alone.
     """
+    return _DEVICES
+
+
+def _registered_devices() -> frozenset[str]:
     from tensorflow.python.framework import kernels
 
     registered = kernels.get_registered_kernels_for_op("CavsForward").kernel
-    return {kernel.device_type for kernel in registered}
+    return frozenset(kernel.device_type for kernel in registered)
 
 
 def may_run_on_gpus() -> bool:
@@ -94,14 +98,17 @@ def has_operators(*variables) -> bool:
 
 
 def are_in_reach(*variables) -> bool:
-    """Whether our operators run where variables are; each may be what a strategy has on one device.
+    """Whether our operators can take these variables together; each may be what a strategy has on
+    one device.
 
-    An operator that takes a variable runs where that is. Ours run outside of XLA, and know
-    floating-point numbers.
+    An operator that takes variables runs where they are, on one device. Ours run outside of XLA,
+    and know floating-point numbers.
     """
-    return not in_xla() and all(
-        isinstance(v, tf.Variable) and v.dtype in _VARIABLES and _has_kernels(v.device)
-        for v in variables
+    return (
+        not in_xla()
+        and all(isinstance(v, tf.Variable) and v.dtype in _VARIABLES for v in variables)
+        and len({v.device for v in variables}) == 1
+        and _has_kernels(variables[0].device)
     )
 
 
@@ -126,3 +133,4 @@ def may_be_out_of_reach(x: tf.Tensor) -> bool:
 
 
 ops = _load()
+_DEVICES = _registered_devices()  # Kernels are registered when the library is loaded.

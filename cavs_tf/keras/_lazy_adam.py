@@ -53,8 +53,7 @@ class LazyAdam(UpdatesAtOnce, keras.optimizers.Adam):
         return _with_distinct_rows(gradient)
 
     def _has_operator(self, variable) -> bool:
-        variables = (variable, *self._moments(variable))
-        return not self.amsgrad and all(super(LazyAdam, self)._has_operator(v) for v in variables)
+        return not self.amsgrad and super()._has_operator(variable, *self._moments(variable))
 
     def update_step(self, gradient, variable, learning_rate):
         if self.amsgrad:

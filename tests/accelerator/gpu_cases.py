@@ -31,11 +31,14 @@ OURS = (
     *("LookUp", "LookUpGrad", "CrossEntropy", "CrossEntropyGrad"),
     *("Adam", "LazyAdam", "Descent", "LazyDescent"),
 )
-OF_USERS = (
-    *("control_flow", "fit_with_mixed_bfloat16", "fit_with_mixed_float16", "lookups", "losses"),
-    *("fit_with_steps_in_one_call", "mirrored", "optimizers", "row_operators", "sequence_layers"),
-    *("tree_layers", "variables_on_the_cpu", "vertex_functions"),
-)
+# What users do, in groups that take about as long; `of_files` beside these.
+OF_USERS = {
+    "users_call": ("control_flow", "lookups", "losses", "row_operators", "tools"),
+    "users_fit": ("fit_with_mixed_bfloat16", "fit_with_mixed_float16"),
+    "users_train": ("fit_with_steps_in_one_call", "mirrored", "optimizers", "variables_on_the_cpu"),
+    "users_build": ("sequence_layers", "tree_layers", "vertex_functions"),
+    "users_save": (),
+}
 COUNTED = ("launches", "host_waits", "uploads", "bytes_up", "memsets")
 
 
@@ -335,7 +338,22 @@ def several_gpus():
     with tf.device(devices[-1]):  # The weights of the last cell are on the first one.
         elsewhere = with_gradients(cell, graphs, x)
     assert all(part.device.endswith(devices[-1]) for part in tf.nest.flatten(elsewhere))
-    return [found, numbers(elsewhere), cases.mirrored(devices, dropout=0)]
+    apart = {name: updated_apart(make(), devices) for name, make in OPTIMIZERS.items()}
+    return [found, numbers(elsewhere), apart, cases.mirrored(devices, dropout=0)]
+
+
+def updated_apart(optimizer, devices):
+    """Variables on several devices, the CPU too, after updates by one optimizer."""
+    weights = []
+    for device in (*(devices * 2)[:2], "CPU:0"):
+        with tf.device(device):
+            weights += [tf.Variable(random(*shape)) for shape in ([4, 3], [3])]
+    optimizer.build(weights)
+    gradients = [tf.constant(random(*weight.shape, seed=1)) for weight in weights]
+    gradients[2] = tf.IndexedSlices(gradients[2][:2], tf.constant([3, 1]), [4, 3])
+    optimizer.apply(gradients, weights)
+    tf.function(lambda: optimizer.apply(gradients, weights))()
+    return numbers(weights)
 
 
 def gradients_elsewhere():
@@ -345,12 +363,15 @@ def gradients_elsewhere():
     graphs, x = graphs_and_rows()
     cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2)
     cell(graphs, x)
+    labels = tf.range(len(x)) % cases.UNITS
 
     def gradients(x, forward, backward):
         with tf.GradientTape() as tape:
             tape.watch(x)
             with tf.device(forward):
-                loss = tf.reduce_sum(tf.sin(cell(graphs, x, training=True)))
+                rows = cell(graphs, x, training=True)
+                losses = cavs.ops.sparse_softmax_cross_entropy(labels, rows)
+                loss = tf.reduce_sum(tf.sin(rows)) + tf.reduce_sum(losses)
         with tf.device(backward):
             return tape.gradient(loss, [x, *cell.trainable_variables])
 
@@ -429,15 +450,40 @@ def of_all_kinds():
     }
 
 
-def of_users():
-    """What users do, by name, with models that are saved, loaded and exported."""
+def _of_users(name):
+    found = {}
+    for case in OF_USERS[name]:
+        keras.utils.set_random_seed(0)
+        found[case] = getattr(cases, case)()
+    return found
+
+
+def users_call():
+    found = _of_users("users_call")
+    found["tools"] = found["tools"][1:]  # Predicted memory is that of another device.
+    return found
+
+
+def users_fit():
+    return _of_users("users_fit")
+
+
+def users_train():
+    return _of_users("users_train")
+
+
+def users_build():
+    return _of_users("users_build")
+
+
+def users_save():
+    """Models that are saved, loaded and exported."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        of_files = [(case, folder) for case in ("save_and_load", "load", "portable")]
         found = {}
-        for case, *arguments in [*((case,) for case in OF_USERS), *of_files]:
+        for case in ("save_and_load", "load", "portable"):
             keras.utils.set_random_seed(0)
-            found[case] = getattr(cases, case)(*arguments)
+            found[case] = getattr(cases, case)(folder)
         return found | {"exported": exported()}
 
 
@@ -462,6 +508,7 @@ def repeated():
 
 def tensor_float_32():
     """How far a step in float32 is from one in float64, with TensorFlow's switch off and on."""
+    keras.utils.set_random_seed(0)
     graphs = cavs.GraphBatch.from_children(GRAPHS * 20)
     x = tf.constant(random(180, cases.FEATURES))
     cell = cavs.keras.TreeLSTMCell(cases.UNITS, arity=2)

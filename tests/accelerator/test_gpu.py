@@ -32,7 +32,9 @@ def test_models_compute_what_they_compute_on_the_cpu(lag, tmp_path):
 
 
 @pytest.mark.in_turns
-@pytest.mark.parametrize("case", ["derived", "layers", "of_users", "operators_of_tensorflow"])
+@pytest.mark.parametrize(
+    "case", ["derived", "layers", "operators_of_tensorflow", *gpu_cases.OF_USERS]
+)
 def test_what_users_do_gives_the_results_of_the_cpu(case, tmp_path):
     there = runner.on_gpu(case, tmp_path, CAVS_FAKE_OPTIONS="lag=2")
     assert_equal(there, runner.here(case, module=gpu_cases))
@@ -78,7 +80,7 @@ def test_tensorflow_says_whether_products_are_those_of_tf32(found):
     off, on, off_again = (np.array(errors) for errors in found["tensor_float_32"])
     assert off.max() < 2e-6
     # Of the output, for which all products are of more than 128 rows, and of all weights.
-    assert (on > 2e-5).all() and on.max() < 5e-3
+    assert (on > 5 * off).all() and on.max() < 5e-3
     np.testing.assert_array_equal(off_again, off)
 
 
@@ -134,8 +136,7 @@ def test_a_compiler_that_is_missing_is_an_error(found):
 
 def test_the_command_says_that_vertex_functions_run_there(found):
     assert (
-        "kernels run on:   CPU; those of vertex functions on CAVS_TEST (experimental); "
-        "what else is on CAVS_TEST is copied there and back\n"
+        "kernels run on:   CPU; all but those of schedules on CAVS_TEST (experimental)\n"
         f"NVIDIA driver:    {device.fake_cuda()} of CUDA 13.0\n"
         "GPU 0:            Emulated device 0, compute capability 9.0\n"
         "GPU 1:            Emulated device 1, compute capability 9.0\n"

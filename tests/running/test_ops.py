@@ -135,6 +135,18 @@ def test_cross_entropy_and_both_derivatives_are_those_of_tensorflow(size, dtype,
             np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(9, 5), (400, 5), (None, 5)])
+def test_second_derivatives_of_a_cross_entropy_are_made_only_where_asked_for(shape):
+    def gradient(logits):
+        labels = tf.zeros([tf.shape(logits)[0]], tf.int32)
+        return tf.gradients(cavs.ops.sparse_softmax_cross_entropy(labels, logits), logits)
+
+    signature = tf.TensorSpec(shape, tf.float32)
+    graph = tf.function(gradient).get_concrete_function(signature).graph
+    made = {op.type for op in graph.get_operations()}
+    assert "CavsCrossEntropyGrad" in made and "Softmax" not in made
+
+
 def test_malformed_cross_entropies():
     for message, labels, logits in [
         (r"labels\[1\]: got 2 but expected a class in \[0, 2\)", [0, 2], tf.zeros([2, 2])),

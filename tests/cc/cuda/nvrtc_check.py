@@ -1,10 +1,10 @@
 """Compiles texts of kernels by NVRTC: what the emulator takes has to be CUDA C++ too.
 
-Each is compiled to machine code for each architecture, fast. For one of them in turn, kernels of all
-programs, which are the texts of several kernels, are compiled as the product does, and must keep
-all that a thread knows in registers. So is an eighth of the walks and of the products with a group
-behind them; these products may keep a little elsewhere. With --every all of these are compiled as
-the product does, for each architecture.
+Each is compiled to machine code for each architecture, fast. For one of them in turn, kernels of
+all programs, which are the texts of several kernels, are compiled as the product does, and must
+keep all that a thread knows in registers. So is an eighth of the walks and of the products with a
+group behind them; these products may keep a little elsewhere. With --every all of these are
+compiled as the product does, for each architecture.
 
     python tests/cc/cuda/nvrtc_check.py --texts=<folder> --passed=<file>
 
