@@ -42,7 +42,7 @@ demo: build ## Trains a Tree-LSTM on ListOps, in about two minutes
 
 test: ## Runs the tests; some take turns, by commit
 	@$(BAZEL) --version > /dev/null  # Else it is said after minutes.
-	@$(MAKE) --no-print-directory --jobs=2 $(INSTALLED) build-cc TURN=$(TURN_OF_COMMIT)
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.nvrtc build-cc TURN=$(TURN_OF_COMMIT)
 	@$(MAKE) --no-print-directory --jobs=1 --keep-going test-python test-cc cuda-check TURN=$(TURN_OF_COMMIT)
 
 # What is behind the tags of C++ tests that run (tools/cc.bzl). For `make test` the last digit of

@@ -14,7 +14,7 @@ absl::Status MakeList(const std::vector<int64_t>& numbers,
   const auto most = std::max_element(numbers.begin(), numbers.end());
   if (most != numbers.end() && *most > std::numeric_limits<int32_t>::max()) {
     return absl::UnimplementedError(
-        StrCat("rows: got number ", *most,
+        StrCat("variable, gradient: got row ", *most,
                " but expected fewer than 2^31 rows on a GPU. Put the variable "
                "on the CPU."));
   }

@@ -2,13 +2,17 @@
 
 import pathlib
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from tensorflow.python.framework import kernels
 
 from tests.accelerator import device, gpu_cases, runner
 from tests.accelerator.test_accelerator import assert_equal
+from tests.helpers import processes
 
 
 # The emulated driver does work late: when it is waited for, or when it likes to.
@@ -143,6 +147,34 @@ def test_the_command_says_that_vertex_functions_run_there(found):
         f"NVRTC:            12.9, {device.fake_cuda()}\n"
         f"cuBLASLt:         {device.fake_cuda()}\n"
     ) in found["command"]
+
+
+WITHOUT_GPU = """
+import cavs_tf as cavs, keras, tensorflow as tf
+from cavs_tf._native.library import devices_of_operators
+assert devices_of_operators() == {"CPU", "GPU"}, devices_of_operators()
+table, tree, optimizer = cavs.keras.Embedding(9, 4), cavs.keras.TreeLSTM(4), cavs.keras.LazyAdam()
+graphs = cavs.GraphBatch.from_children([[[], [], [0, 1]], [[]]])
+with tf.GradientTape() as tape:
+    rows = tree(graphs, table(tf.constant([3, 5, 3, 8])))
+    loss = tf.reduce_sum(cavs.ops.sparse_softmax_cross_entropy([1, 0], rows))
+weights = [*table.trainable_variables, *tree.trainable_variables]
+optimizer.apply(tape.gradient(loss, weights), weights)
+opened = open("/proc/self/maps").read()
+print([name for name in ("libcuda", "libnvrtc", "libcublasLt") if name in opened], loss.device)
+"""
+
+
+@pytest.mark.skipif(bool(tf.config.list_physical_devices("GPU")), reason="there is a GPU")
+def test_without_a_gpu_all_runs_on_the_cpu_and_no_library_of_cuda_is_opened(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_GPU],
+        cwd=tmp_path,
+        env=processes.environment() | {"CAVS_CUDA": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "[] /job:localhost/replica:0/task:0/device:CPU:0\n", done.stderr[-4000:]
 
 
 def test_without_being_asked_for_there_are_no_kernels_of_gpus():

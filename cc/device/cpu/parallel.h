@@ -6,12 +6,11 @@
 #include <cstdint>
 #include <functional>
 
+#include "cc/base/ceil_div.h"
 #include "cc/device/cpu/kernel_table.h"
 #include "cc/device/cpu/workers.h"
 
 namespace cavs {
-
-constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Less work than this is not worth waking another worker for.
 constexpr double kNanosPerJob = 3000;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/base/ceil_div.h"
 #include "cc/base/status.h"
 #include "cc/device/cuda/compiler.h"
 #include "cc/device/cuda/driver.h"
@@ -24,6 +25,12 @@ struct CudaGrid {
   unsigned x = 1, y = 1, z = 1;
   unsigned shared_bytes = 0;
 };
+// The grid of so many threads.
+inline CudaGrid CudaGridOf(int64_t threads) {
+  CudaGrid grid;
+  grid.x = static_cast<unsigned>(CeilDiv(threads, kCudaThreads));
+  return grid;
+}
 
 class CublasLt;
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cc/base/ceil_div.h"
 #include "cc/device/cuda/cuda_walk.h"
 #include "cc/device/cuda/source/kernels.h"
 
@@ -24,14 +25,6 @@ constexpr int kNumbersOfFew = 8 * 512;
 constexpr int64_t NumbersOfTiles(int64_t lines) { return 4 * 16 * (lines + 8); }
 // A part of a sum over rows has at least so many rows.
 constexpr int64_t kFewestRowsOfPart = 64;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-CudaGrid Flat(int64_t n) {
-  CudaGrid grid;
-  grid.x = static_cast<unsigned>(CeilDiv(n, kThreads));
-  return grid;
-}
 
 // The arguments of kernels, as their texts declare them.
 struct Rows {
@@ -155,13 +148,6 @@ struct FlatArgs {
   void* wide;
   int64_t n;
 };
-// The number of a type among those of kernels.
-int NumberOf(DType dtype) {
-  return static_cast<int>(std::find(std::begin(FloatTypes::kDTypes),
-                                    std::end(FloatTypes::kDTypes), dtype) -
-                          std::begin(FloatTypes::kDTypes));
-}
-
 // The lines of a tile: large ones make twice as much of each number that is
 // read, small ones are more.
 constexpr int64_t kLines = 64, kManyLines = 128;
@@ -330,7 +316,7 @@ const CudaFoundKernel& CudaKernels::KernelOf(DType dtype, CudaKernel kernel,
                                              const CudaQueue& queue) const {
   const CudaFoundKernels& kernels = queue.tf32 && dtype == DType::kFloat32
                                         ? tf32_
-                                        : kernels_[NumberOf(dtype)];
+                                        : kernels_[CudaTypeNumber(dtype)];
   return *kernels[static_cast<int>(kernel)];
 }
 
@@ -402,8 +388,8 @@ Status CudaKernels::RoundRows(DType dtype, const ConstBlock& sums,
                               const Block& to, const CudaQueue& queue) const {
   const MaskArgs arguments = {sums.data, sums.index, sums.pitch, to.data,
                               to.pitch,  to.rows,    to.cols};
-  return LaunchOf(dtype, CudaKernel::kRoundRows, Flat(to.rows * to.cols), queue,
-                  &arguments, sizeof(arguments));
+  return LaunchOf(dtype, CudaKernel::kRoundRows, CudaGridOf(to.rows * to.cols),
+                  queue, &arguments, sizeof(arguments));
 }
 
 Status CudaKernels::Multiply(DType dtype,
@@ -412,16 +398,17 @@ Status CudaKernels::Multiply(DType dtype,
   const bool alike =
       std::all_of(products.begin(), products.end(),
                   [](const CudaProduct& own) { return own.alike; });
-  int64_t most_rows = 0;
+  int64_t written = 0;
   for (const CudaProduct& own : products) {
-    most_rows = std::max(most_rows, alike ? 1 : own.to.rows);
+    written = std::max(written, own.to.rows);
   }
+  const int64_t most_rows = alike ? 1 : written;
   const bool few = most_rows <= kCudaFewRows;
   const bool large = !few && HasLargeTiles(dtype, products);
   const int64_t lines = large ? kManyLines : kLines;
   FewTile tile;
   if (few) {
-    tile = TileOfFew(dtype, products, most_rows, /*narrowest=*/3,
+    tile = TileOfFew(dtype, products, written, /*narrowest=*/3,
                      [&](int log_columns) {
                        return TilesOfFew(products, log_columns, most_rows);
                      });
@@ -567,8 +554,7 @@ Status CudaKernels::MultiplyThen(DType dtype,
   FewTile tile;
   if (columns % 4 == 0) {
     tile = TileOfFew(
-        dtype, products, alike ? 1 : rows, std::max(3, gates + 2),
-        [&](int log_columns) {
+        dtype, products, rows, std::max(3, gates + 2), [&](int log_columns) {
           return CeilDiv(columns, int64_t{1} << (log_columns - gates)) * height;
         });
   }
@@ -738,8 +724,8 @@ Status CudaKernels::ToMask(DType dtype, const ConstBlock& from, const Block& to,
                            const CudaQueue& queue) const {
   const MaskArgs arguments = {from.data, from.index, from.pitch, to.data,
                               to.pitch,  to.rows,    to.cols};
-  return LaunchOf(dtype, CudaKernel::kToMask, Flat(to.rows * to.cols), queue,
-                  &arguments, sizeof(arguments));
+  return LaunchOf(dtype, CudaKernel::kToMask, CudaGridOf(to.rows * to.cols),
+                  queue, &arguments, sizeof(arguments));
 }
 
 Status CudaKernels::DrawMask(DType dtype, const DrawnMask& mask,
@@ -750,32 +736,33 @@ Status CudaKernels::DrawMask(DType dtype, const DrawnMask& mask,
                               mask.kept(),   to.data,      to.pitch,
                               to.rows,       to.cols};
   return LaunchOf(dtype, CudaKernel::kDrawMask,
-                  Flat(to.rows * CeilDiv(to.cols, 64) * 16), queue, &arguments,
-                  sizeof(arguments));
+                  CudaGridOf(to.rows * CeilDiv(to.cols, 64) * 16), queue,
+                  &arguments, sizeof(arguments));
 }
 
 Status CudaKernels::Cast(DType from_type, const ConstBlock& from, DType to_type,
                          const Block& to, const CudaQueue& queue) const {
   const MaskArgs arguments = {from.data, from.index, from.pitch, to.data,
                               to.pitch,  to.rows,    to.cols};
-  const int kernel = static_cast<int>(CudaKernel::kCast) + NumberOf(from_type);
+  const int kernel =
+      static_cast<int>(CudaKernel::kCast) + CudaTypeNumber(from_type);
   return LaunchOf(to_type, static_cast<CudaKernel>(kernel),
-                  Flat(to.rows * to.cols), queue, &arguments,
+                  CudaGridOf(to.rows * to.cols), queue, &arguments,
                   sizeof(arguments));
 }
 
 Status CudaKernels::Add(DType dtype, const void* terms, int64_t n, void* sums,
                         const CudaQueue& queue) const {
   const FlatArgs arguments = {terms, nullptr, sums, n};
-  return LaunchOf(dtype, CudaKernel::kAdd, Flat(n), queue, &arguments,
+  return LaunchOf(dtype, CudaKernel::kAdd, CudaGridOf(n), queue, &arguments,
                   sizeof(arguments));
 }
 
 Status CudaKernels::Round(DType dtype, const void* sums, int64_t n,
                           void* rounded, const CudaQueue& queue) const {
   const FlatArgs arguments = {nullptr, rounded, const_cast<void*>(sums), n};
-  return LaunchOf(dtype, CudaKernel::kRoundAll, Flat(n), queue, &arguments,
-                  sizeof(arguments));
+  return LaunchOf(dtype, CudaKernel::kRoundAll, CudaGridOf(n), queue,
+                  &arguments, sizeof(arguments));
 }
 
 }  // namespace cavs

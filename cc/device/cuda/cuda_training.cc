@@ -1,26 +1,13 @@
 #include "cc/device/cuda/cuda_training.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 
+#include "cc/base/ceil_div.h"
+#include "cc/device/cuda/source/kernels.h"
+
 namespace cavs {
 namespace {
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// The number of a type among those of kernels.
-size_t NumberOf(DType dtype) {
-  return std::find(std::begin(FloatTypes::kDTypes),
-                   std::end(FloatTypes::kDTypes), dtype) -
-         std::begin(FloatTypes::kDTypes);
-}
-
-CudaGrid Flat(int64_t blocks) {
-  CudaGrid grid;
-  grid.x = static_cast<unsigned>(blocks);
-  return grid;
-}
 
 // The arguments of kernels, as their text declares them.
 struct CrossEntropyArgs {
@@ -60,14 +47,16 @@ CudaTraining::CudaTraining(std::shared_ptr<const CudaKernels> kernels)
 Status CudaTraining::LaunchOf(DType dtype, CudaTrainingKernel kernel,
                               const CudaGrid& grid, const CudaQueue& queue,
                               const void* arguments, size_t bytes) const {
-  return kernels_->Launch(*of_types_[NumberOf(dtype)][static_cast<int>(kernel)],
-                          grid, queue, arguments, bytes);
+  return kernels_->Launch(
+      *of_types_[CudaTypeNumber(dtype)][static_cast<int>(kernel)], grid, queue,
+      arguments, bytes);
 }
 
 Status CudaTraining::LaunchOf(DType dtype, const UpdateArgs& arguments,
                               int64_t blocks, const CudaQueue& queue) const {
   static_assert(sizeof(UpdateArgs) <= 4096);
-  CudaGrid grid = Flat(blocks);
+  CudaGrid grid;
+  grid.x = static_cast<unsigned>(blocks);
   grid.shared_bytes = 4 * sizeof(double);  // The numbers of the rule.
   return LaunchOf(dtype, CudaTrainingKernel::kUpdate, grid, queue, &arguments,
                   sizeof(arguments));
@@ -118,7 +107,7 @@ Status CudaTraining::CrossEntropy(DType dtype, const ConstBlock& logits,
       logits.data, labels,      loss,
       gradient,    logits.rows, static_cast<int>(logits.cols)};
   return LaunchOf(dtype, CudaTrainingKernel::kCrossEntropy,
-                  Flat(CeilDiv(logits.rows, kCudaThreads)), queue, &arguments,
+                  CudaGridOf(logits.rows), queue, &arguments,
                   sizeof(arguments));
 }
 
@@ -127,8 +116,8 @@ Status CudaTraining::ScaleRows(DType dtype, const ConstBlock& from,
                                const CudaQueue& queue) const {
   const ScaleArgs arguments = {from.data, factors, to, from.rows, from.cols};
   return LaunchOf(dtype, CudaTrainingKernel::kScaleRows,
-                  Flat(CeilDiv(from.rows * from.cols, kCudaThreads)), queue,
-                  &arguments, sizeof(arguments));
+                  CudaGridOf(from.rows * from.cols), queue, &arguments,
+                  sizeof(arguments));
 }
 
 }  // namespace cavs

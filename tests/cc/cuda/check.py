@@ -79,6 +79,7 @@ def environment_of(case, shard, library, seed):
     fake = dict.fromkeys(("CAVS_LIBCUDA", "CAVS_LIBNVRTC", "CAVS_LIBCUBLASLT"), library)
     environment = {**os.environ, **fake}
     environment["CAVS_CUDA_CACHE"] = ""  # Every text is compiled, or found compiled.
+    environment["CAVS_TURN_OF_SEEDS"] = str(turns.of_commit(ROOT))
     environment.update(GTEST_TOTAL_SHARDS=str(case.shards), GTEST_SHARD_INDEX=str(shard))
     if case.kernels_too:
         environment.update(SANITIZED_SETTINGS, CAVS_FAKE_OPTIONS=f"lag=2,seed={seed}")

@@ -80,6 +80,20 @@ class FakeCuda {
   void* library_;
 };
 
+// Lets the fake driver, if it is the driver, have so many processors as long as
+// the object lives.
+class ProcessorsOfFakeCuda {
+ public:
+  explicit ProcessorsOfFakeCuda(int processors) { Set(processors); }
+  ~ProcessorsOfFakeCuda() { Set(kUsual); }
+
+ private:
+  static constexpr int kUsual = 8;
+  static void Set(int processors) {
+    if (FakeCuda::IsDriver()) FakeCuda().Set("processors", processors);
+  }
+};
+
 }  // namespace cavs
 
 #endif  // CAVS_TESTS_CC_CUDA_FAKE_CUDA_H_

@@ -38,6 +38,11 @@ class CudaWalkTest : public testing::Test {
     const CellExecutor launching(cell, PassOptions(), TheGpu());
     EXPECT_EQ(executor.Run(experiment), got);
     EXPECT_EQ(launching.Run(experiment), got);
+    // In the streams of a framework, where nothing waits for memory.
+    const CudaTestDevice sharing(TheGpu()->gpu(), /*walks=*/true,
+                                 /*shares=*/true);
+    const CellExecutor in_framework(cell, PassOptions(), &sharing);
+    EXPECT_EQ(in_framework.Run(experiment), got);
   }
 
   static Graph Trees(int count, uint32_t seed) {

@@ -1,5 +1,7 @@
 #include "cc/device/cuda/source/kernels.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -10,8 +12,8 @@ namespace {
 
 // In all of these kernels, `Rows` is a ConstBlock or a Block. An index of -1
 // reads the row before the first one, which exists and holds zeros. The order
-// of additions depends only on the sizes of the operands, never on which thread
-// is faster.
+// of additions depends only on the operands' sizes and places, and on the
+// number of processors, never on which thread is faster.
 
 constexpr char kMoves[] = R"(
 struct Unit16 { u32 x[4]; };
@@ -1026,6 +1028,12 @@ UNROLL
 )";
 
 }  // namespace
+
+int CudaTypeNumber(DType dtype) {
+  return static_cast<int>(std::find(std::begin(FloatTypes::kDTypes),
+                                    std::end(FloatTypes::kDTypes), dtype) -
+                          std::begin(FloatTypes::kDTypes));
+}
 
 const char* CudaTypeName(DType dtype) {
   switch (dtype) {

@@ -15,8 +15,9 @@ constexpr int kCudaMostProductsOfGroup = 8;
 // The most terms of a sum of rows that products read.
 constexpr int kCudaMostSummed = 4;
 
-// The name of a native type in kernels.
+// The name of a native type in kernels, and its number among FloatTypes.
 const char* CudaTypeName(DType dtype);
+int CudaTypeNumber(DType dtype);
 
 // Moves of rows in units of 1, 2, 4, 8 and 16 bytes.
 std::shared_ptr<const CudaText> TextOfMoves();

@@ -6,7 +6,7 @@
 namespace cavs {
 namespace {
 
-// kMostUpdated and kUpdatedOfBlock are defined before.
+// kMostUpdated, kUpdatedOfBlock and kThreads are defined before.
 constexpr char kKernels[] = R"(
 typedef Wide<T> W;
 
@@ -81,7 +81,7 @@ FUNCTION void update(const UpdateArgs& a, const Where& at) {
   const Updated& own = a.variables[number];
   const i64 first = static_cast<i64>(at.x - own.first_block) * kUpdatedOfBlock;
 #pragma unroll
-  for (int part = 0; part < kUpdatedOfBlock; part += 256) {
+  for (int part = 0; part < kUpdatedOfBlock; part += kThreads) {
     const i64 i = first + part + thread_index();
     if (i >= own.size) return;
     i64 to = i;
@@ -160,9 +160,9 @@ FUNCTION void scale_rows(const ScaleArgs& a, const Where& at) {
 
 std::shared_ptr<const CudaText> TextOfTraining(DType dtype) {
   return std::make_shared<CudaText>(CudaText{
-      StrCat("typedef ", CudaTypeName(dtype),
-             " T;\nenum { kMostUpdated = ", kCudaMostUpdated,
-             ", kUpdatedOfBlock = ", kCudaUpdatedOfBlock, " };\n", kKernels),
+      StrCat("typedef ", CudaTypeName(dtype), " T;\nenum { kMostUpdated = ",
+             kCudaMostUpdated, ", kUpdatedOfBlock = ", kCudaUpdatedOfBlock,
+             ", kThreads = ", kCudaThreads, " };\n", kKernels),
       {{"update", "UpdateArgs", "update(a, at)"},
        {"cross_entropy", "CrossEntropyArgs", "cross_entropy(a, at)"},
        {"scale_rows", "ScaleArgs", "scale_rows(a, at)"}}});

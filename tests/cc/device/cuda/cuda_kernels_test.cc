@@ -392,10 +392,7 @@ TEST_F(CudaKernelsTest, ProductsOfRowsThatAreAlikeAreExact) {
 
 // Few blocks with deep products: their tiles have 16 columns, or 8, or 4 rows.
 TEST_F(CudaKernelsTest, ProductsInNarrowTilesAreExact) {
-  std::optional<FakeCuda> cuda;
-  if (FakeCuda::IsDriver()) {
-    ASSERT_TRUE(cuda.emplace().Set("processors", 132));
-  }
+  const ProcessorsOfFakeCuda processors(132);
   std::shared_ptr<const CudaContext> context;
   ASSERT_TRUE(CudaContext::Open(0, {}, &context).ok());
   const CudaKernels own(context);
@@ -414,7 +411,6 @@ TEST_F(CudaKernelsTest, ProductsInNarrowTilesAreExact) {
       }
     }
   });
-  if (cuda.has_value()) cuda->Set("processors", 8);
 }
 
 // A grid has at most 65535 blocks from its first row to its last.
@@ -558,10 +554,7 @@ TEST_F(CudaKernelsTest, PartsOfSumsAreAddedInOrder) {
 
 TEST_F(CudaKernelsTest, ProductsAndSumsInLargeTilesAreExact) {
   const bool few = kernels->context().num_processors() <= 8;
-  std::optional<FakeCuda> cuda;
-  if (FakeCuda::IsDriver()) {
-    ASSERT_TRUE(cuda.emplace().Set("processors", 6));
-  }
+  const ProcessorsOfFakeCuda processors(6);
   std::shared_ptr<const CudaContext> context;
   ASSERT_TRUE(CudaContext::Open(0, {}, &context).ok());
   const CudaKernels own(context);
@@ -584,7 +577,6 @@ TEST_F(CudaKernelsTest, ProductsAndSumsInLargeTilesAreExact) {
   check(float(), true, {0, 3, 6});
   check(BFloat16(), false, {3});
   check(Float16(), false, {6});
-  if (cuda.has_value()) cuda->Set("processors", 8);
 }
 
 // The numbers in those rows are not read, but zero times infinity is NaN.

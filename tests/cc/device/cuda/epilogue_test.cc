@@ -269,10 +269,7 @@ TEST_F(EpilogueTest, HasTheBitsOfASumOfItsOwn) {
 // The tiles of deep products have 16 columns, or 8, but not always with a
 // group.
 TEST_F(EpilogueTest, HasTheBitsOfALaunchOfItsOwnInNarrowTiles) {
-  std::optional<FakeCuda> cuda;
-  if (FakeCuda::IsDriver()) {
-    ASSERT_TRUE(cuda.emplace().Set("processors", 132));
-  }
+  const ProcessorsOfFakeCuda processors(132);
   std::shared_ptr<const CudaContext> context;
   ASSERT_TRUE(CudaContext::Open(0, {}, &context).ok());
   kernels = std::make_shared<CudaKernels>(context);
@@ -293,7 +290,6 @@ TEST_F(EpilogueTest, HasTheBitsOfALaunchOfItsOwnInNarrowTiles) {
       if (HasFailure()) return;
     }
   }
-  if (cuda.has_value()) cuda->Set("processors", 8);
 }
 
 // More terms than there may be, numbers that are not read four at a time, more
