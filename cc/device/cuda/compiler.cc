@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "cc/device/cuda/library_paths.h"
@@ -32,6 +33,10 @@ struct CudaCompiler::Functions {
   int (*log)(Program program, char* text) = nullptr;
   int (*image_size)(Program program, size_t* size) = nullptr;
   int (*image)(Program program, char* image) = nullptr;
+  int (*ptx_size)(Program program, size_t* size) = nullptr;
+  int (*ptx)(Program program, char* text) = nullptr;
+  int (*num_architectures)(int* number) = nullptr;
+  int (*architectures)(int* numbers) = nullptr;
 
   bool Find(void* library) {
     const auto find = [library](const char* name, auto* function) {
@@ -46,7 +51,10 @@ struct CudaCompiler::Functions {
            find("nvrtcGetProgramLogSize", &log_size) &&
            find("nvrtcGetProgramLog", &log) &&
            find("nvrtcGetCUBINSize", &image_size) &&
-           find("nvrtcGetCUBIN", &image);
+           find("nvrtcGetCUBIN", &image) &&
+           find("nvrtcGetPTXSize", &ptx_size) && find("nvrtcGetPTX", &ptx) &&
+           find("nvrtcGetNumSupportedArchs", &num_architectures) &&
+           find("nvrtcGetSupportedArchs", &architectures);
   }
 };
 
@@ -87,21 +95,35 @@ Status CudaCompiler::Load(const std::vector<std::string>& candidates,
                        "to the path of libnvrtc.so."));
 }
 
+int CudaCompiler::NewestKnown(int wanted) const {
+  int number = 0;
+  functions_->num_architectures(&number);
+  std::vector<int> known(number);
+  functions_->architectures(known.data());
+  int newest = 0;
+  for (const int own : known) {
+    if (own <= wanted) newest = std::max(newest, own);
+  }
+  return newest;
+}
+
 Status CudaCompiler::Compile(const std::string& text, int major, int minor,
                              std::string* image) const {
+  const int wanted = 10 * major + minor, known = NewestKnown(wanted);
+  const bool to_ptx = known < wanted;
   const std::string architecture =
-      StrCat("--gpu-architecture=sm_", major, minor);
+      StrCat("--gpu-architecture=", to_ptx ? "compute_" : "sm_", known);
   std::string ingredients =
       StrCat(version_, "\n", architecture, "\n", kDeviceHeader, "\n", text);
   for (const char* option : kOptions) ingredients += option;
   if (cache_.Read(ingredients, image)) return Status();
-  CAVS_RETURN_IF_ERROR(CompileNew(text, architecture, image));
+  CAVS_RETURN_IF_ERROR(CompileNew(text, architecture, to_ptx, image));
   cache_.Write(ingredients, *image);
   return Status();
 }
 
 Status CudaCompiler::CompileNew(const std::string& text,
-                                const std::string& architecture,
+                                const std::string& architecture, bool to_ptx,
                                 std::string* image) const {
   const auto failed = [&](int result, const std::string& log) {
     return Internal("NVRTC ", version_, ": got error ", result, " for a kernel",
@@ -125,10 +147,12 @@ Status CudaCompiler::CompileNew(const std::string& text,
     log.resize(size);
     functions_->log(program, log.data());
   }
-  if (result == 0) result = functions_->image_size(program, &size);
+  const auto read_size = to_ptx ? functions_->ptx_size : functions_->image_size;
+  if (result == 0) result = read_size(program, &size);
   if (result == 0) {
     image->resize(size);
-    result = functions_->image(program, image->data());
+    const auto read = to_ptx ? functions_->ptx : functions_->image;
+    result = read(program, image->data());
   }
   functions_->destroy(&program);
   return result == 0 ? Status() : failed(result, log);

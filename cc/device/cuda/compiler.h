@@ -30,6 +30,8 @@ class CudaCompiler {
 
   // The image of a text that includes "cavs_device.h", for a GPU of compute
   // capability major.minor; from the cache on disk if it was compiled before.
+  // For a GPU that is newer than the compiler, it is PTX for the newest one
+  // that the compiler knows, which the driver translates.
   Status Compile(const std::string& text, int major, int minor,
                  std::string* image) const;
 
@@ -38,8 +40,10 @@ class CudaCompiler {
 
   CudaCompiler(std::unique_ptr<const Functions> functions,
                const std::string& path);
+  // The newest architecture that it knows and such a GPU runs: 100 for 10.0.
+  int NewestKnown(int wanted) const;
   Status CompileNew(const std::string& text, const std::string& architecture,
-                    std::string* image) const;
+                    bool to_ptx, std::string* image) const;
 
   const std::unique_ptr<const Functions> functions_;
   const ImageCache cache_;

@@ -325,8 +325,10 @@ CAVS_FAKE(cuModuleLoadData, Module** module, const void* image) {
     if (architecture == nullptr) {
       return m.Refuse(kInvalidImage, "an image of no kernels");
     }
-    if (*architecture / 10 != m.Option("architecture") / 10 ||
-        *architecture > m.Option("architecture")) {
+    const int own = static_cast<int>(m.Option("architecture"));
+    const bool is_ptx = *architecture < 0;  // The driver translates older PTX.
+    if (std::abs(*architecture) > own ||
+        (!is_ptx && *architecture / 10 != own / 10)) {
       return m.Refuse(kNoBinaryForGpu,
                       "an image for sm_" + std::to_string(*architecture));
     }

@@ -1,6 +1,8 @@
 // The functions of NVRTC.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 #include "tests/cc/cuda/fake/compiler.h"
@@ -15,18 +17,24 @@ struct Program {
   bool has_image = false;
 };
 
-const char kPtx[] = "// The fake compiler makes no PTX.\n";
+// Those that NVRTC 12.9 knows.
+constexpr int kArchitectures[] = {50, 52, 53, 60, 61,  62,  70,  72,  75, 80,
+                                  86, 87, 89, 90, 100, 101, 103, 120, 121};
 
-// The number of --gpu-architecture=sm_90; 0 of a virtual one, -1 if it is none.
+// The number of --gpu-architecture=sm_90, or that of compute_90, negative; 0 if
+// it is none that is known.
 int Architecture(const std::string& option, bool* found) {
   for (const char* name : {"--gpu-architecture=", "-arch="}) {
     if (option.rfind(name, 0) != 0) continue;
     *found = true;
     const std::string value = option.substr(std::strlen(name));
-    if (value.rfind("compute_", 0) == 0) return 0;
-    return value.rfind("sm_", 0) == 0 ? std::atoi(value.c_str() + 3) : -1;
+    for (const int own : kArchitectures) {
+      const std::string number = std::to_string(own);
+      if (value == "sm_" + number) return own;
+      if (value == "compute_" + number) return -own;
+    }
   }
-  return -1;
+  return 0;
 }
 
 }  // namespace
@@ -68,7 +76,7 @@ CAVS_FAKE(nvrtcCompileProgram, Program* program, int count,
     bool found = false;
     const int number = Architecture(options[i], &found);
     if (found) architecture = number;
-    if (options[i][0] != '-' || (found && number < 0)) {
+    if (options[i][0] != '-' || (found && number == 0)) {
       program->compiled.log =
           std::string("error: invalid value or option: ") + options[i];
       return kNvrtcInvalidOption;
@@ -116,15 +124,27 @@ CAVS_FAKE(nvrtcGetCUBIN, Program* program, char* image) {
   return kNvrtcSuccess;
 }
 
+// What stands in for PTX is an image whose architecture is negative.
 CAVS_FAKE(nvrtcGetPTXSize, Program* program, size_t* bytes) {
   if (!program->compiled.succeeded) return kNvrtcInvalidProgram;
-  *bytes = sizeof(kPtx);
+  *bytes = program->compiled.image.size();
   return kNvrtcSuccess;
 }
 
 CAVS_FAKE(nvrtcGetPTX, Program* program, char* text) {
   if (!program->compiled.succeeded) return kNvrtcInvalidProgram;
-  std::memcpy(text, kPtx, sizeof(kPtx));
+  std::memcpy(text, program->compiled.image.data(),
+              program->compiled.image.size());
+  return kNvrtcSuccess;
+}
+
+CAVS_FAKE(nvrtcGetNumSupportedArchs, int* number) {
+  *number = static_cast<int>(std::size(kArchitectures));
+  return kNvrtcSuccess;
+}
+
+CAVS_FAKE(nvrtcGetSupportedArchs, int* numbers) {
+  std::copy(std::begin(kArchitectures), std::end(kArchitectures), numbers);
   return kNvrtcSuccess;
 }
 

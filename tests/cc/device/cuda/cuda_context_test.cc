@@ -231,6 +231,21 @@ TEST_F(CudaContextTest, WithAGpuThatIsTooOld) {
             "expected 8.0 or newer. Use the CPU.");
 }
 
+// The compiler knows 12.1, but not this one.
+TEST_F(CudaContextTest, WithAGpuThatIsNewerThanTheCompiler) {
+  CAVS_SKIP_WITHOUT_FAKE_CUDA();
+  const auto text = std::make_shared<CudaText>(
+      CudaText{"struct Args {};\n", {{"test", "Args", "(void)at"}}});
+  for (const int architecture : {90, 88, 130}) {
+    cuda().Set("architecture", architecture);
+    ASSERT_TRUE(Open().ok());
+    const CudaContext::Current current(*context);
+    CudaFunction function;
+    const Status status = context->Find({text, 0}, &function);
+    EXPECT_TRUE(status.ok()) << architecture << ": " << status.message();
+  }
+}
+
 TEST_F(CudaContextTest, KernelsThatDoNotCompile) {
   ASSERT_TRUE(Open().ok());
   CudaFunction function;
