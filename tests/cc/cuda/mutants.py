@@ -138,11 +138,18 @@ MUTANTS = [
         "8; ++i",
     ),
     Mutant(
-        "edges behind the first eight are left out",
+        "edges behind each eight are left out",
         KERNELS,
         "*Edges*",
-        "e < end; e += 8",
-        "e < end; e = end",
+        "for (; e < end; ++e)",
+        "for (; e < begin; ++e)",
+    ),
+    Mutant(
+        "a sum of many edges begins anew",
+        KERNELS,
+        "*Edges*",
+        "e + k == begin",
+        "k == 0",
     ),
     Mutant(
         "threads read the numbers of a rule before they are there",

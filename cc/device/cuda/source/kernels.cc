@@ -877,7 +877,7 @@ template <bool maximum> FUNCTION W reduced(W all, W x) {
   if (all != all) return all;
   return x != x ? x : (all > x ? all : x);
 }
-// In order, but eight edges are on their way at a time.
+// In order, but of many edges eight are on their way at a time.
 template <bool maximum>
 FUNCTION void reduce_edges(const EdgesArgs& a, const Where& at) {
   const int width = 1 << a.shift, height = thread_count() >> a.shift;
@@ -890,19 +890,20 @@ FUNCTION void reduce_edges(const EdgesArgs& a, const Where& at) {
     const i64 begin = a.splits[r] - a.first_edge;
     const i64 end = a.splits[r + 1] - a.first_edge;
     W all = W(0);
-    for (i64 e = begin; e < end; e += 8) {
-      W x[8];
+    i64 e = begin;
+    for (; e + 8 <= end; e += 8) {
+      T x[8];
+UNROLL
+      for (int k = 0; k < 8; ++k) x[k] = row_of(a.from, e + k)[c];
 UNROLL
       for (int k = 0; k < 8; ++k) {
-        if (e + k >= end) break;
-        const T own = row_of(a.from, e + k)[c];
-        x[k] = to_wide(own);
+        all = e + k == begin ? to_wide(x[k])
+                             : reduced<maximum>(all, to_wide(x[k]));
       }
-UNROLL
-      for (int k = 0; k < 8; ++k) {
-        if (e + k >= end) break;
-        all = e + k == begin ? x[k] : reduced<maximum>(all, x[k]);
-      }
+    }
+    for (; e < end; ++e) {
+      const T x = row_of(a.from, e)[c];
+      all = e == begin ? to_wide(x) : reduced<maximum>(all, to_wide(x));
     }
     a.to[r * a.to_pitch + c] = from_wide<T>(all);
   }
