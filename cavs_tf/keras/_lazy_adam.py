@@ -73,7 +73,7 @@ class LazyAdam(UpdatesAtOnce, keras.optimizers.Adam):
         return self._momentums[index].value, self._velocities[index].value
 
     def _numbers(self, learning_rate):
-        """Of the rule of our operators."""
+        """What our operators take of the rule."""
         steps = tf.cast(self.iterations, tf.int64)
         return tf.cast(learning_rate, tf.float64), steps, self.beta_1, self.beta_2, self.epsilon
 

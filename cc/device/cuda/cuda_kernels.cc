@@ -456,11 +456,11 @@ Status CudaKernels::Multiply(DType dtype,
 }
 
 // A tile of half the numbers has twice as many threads for each of them, so
-// that a block takes half of the time: it has the rows that there are, and
-// columns for as many blocks as there are processors. Each of at most 32 parts
-// of the depth has four numbers or more. Products that are not read four
+// that a block takes less time: it has the rows that are written, and columns
+// for as many blocks as there are processors. Each of at most 32 parts of the
+// deepest term has four numbers or more. Products that are not read four
 // numbers at a time have the same bits with a group and without it, as all
-// tiles are alike.
+// their tiles are alike.
 template <typename Blocks>
 FewTile CudaKernels::TileOfFew(DType dtype,
                                const std::vector<CudaProduct>& products,
