@@ -89,8 +89,8 @@ def test_products_with_a_group_behind_may_keep_a_little_elsewhere():
     log = (
         "properties for products_then_group\nptxas . {0} bytes stack frame, {0} bytes spill stores"
     )
-    assert nvrtc_check.outside_of_registers(log.format(48)) == ""
-    assert "52 bytes of memory of a thread" in nvrtc_check.outside_of_registers(log.format(52))
+    assert nvrtc_check.outside_of_registers(log.format(32)) == ""
+    assert "36 bytes of memory of a thread" in nvrtc_check.outside_of_registers(log.format(36))
 
 
 def test_all_large_programs_are_optimized_with_every_and_some_without():
