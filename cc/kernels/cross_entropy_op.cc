@@ -90,27 +90,20 @@ class CrossEntropyOp {
 
 // The same on a GPU: the host checks the labels and copies them there.
 template <typename Label>
-class CrossEntropyOnGpuOp {
+class CrossEntropyOnGpuOp : public OpOnGpu {
  public:
-  absl::Status Init(OpKernelConstruction* context) {
-    return CudaOpDevice::Make(context, /*two_streams=*/false, &device_);
-  }
-
   absl::Status Compute(OpKernelContext* context) const {
     LossArguments<Label> own;
     TF_RETURN_IF_ERROR(own.Read(context));
     if (own.columns.empty()) return absl::OkStatus();
     const Tensor& logits = context->input(0);
-    return device_->Enqueue(
+    return device().Enqueue(
         context, {own.columns}, [&](const CudaOpDevice::Work& work) {
           return work.training.CrossEntropy(
               ToDType(logits.dtype()), ToBlock(logits), work.lists[0],
               own.loss->data(), own.gradient->data(), work.stream->queue());
         });
   }
-
- private:
-  std::unique_ptr<const CudaOpDevice> device_;
 };
 
 // ScaleArguments checks the arguments of CavsCrossEntropyGrad and allocates its
@@ -166,26 +159,19 @@ class CrossEntropyGradOp {
 };
 
 // The same on a GPU, without a look at the numbers.
-class CrossEntropyGradOnGpuOp {
+class CrossEntropyGradOnGpuOp : public OpOnGpu {
  public:
-  absl::Status Init(OpKernelConstruction* context) {
-    return CudaOpDevice::Make(context, /*two_streams=*/false, &device_);
-  }
-
   absl::Status Compute(OpKernelContext* context) const {
     ScaleArguments own;
     TF_RETURN_IF_ERROR(own.Read(context));
     if (own.product->NumElements() == 0) return absl::OkStatus();
     const Tensor& gradient = context->input(0);
-    return device_->Enqueue(context, {}, [&](const CudaOpDevice::Work& work) {
+    return device().Enqueue(context, {}, [&](const CudaOpDevice::Work& work) {
       return work.training.ScaleRows(
           ToDType(gradient.dtype()), ToBlock(gradient),
           context->input(1).data(), own.product->data(), work.stream->queue());
     });
   }
-
- private:
-  std::unique_ptr<const CudaOpDevice> device_;
 };
 
 [[maybe_unused]] const bool kOnGpu[] = {

@@ -64,6 +64,20 @@ class CudaOpDevice : public OpDevice {
   const bool two_streams_;
 };
 
+// The part of an op on a GPU that puts its work into TensorFlow's stream.
+class OpOnGpu {
+ public:
+  absl::Status Init(tensorflow::OpKernelConstruction* context) {
+    return CudaOpDevice::Make(context, /*two_streams=*/false, &device_);
+  }
+
+ protected:
+  const CudaOpDevice& device() const { return *device_; }
+
+ private:
+  std::unique_ptr<const CudaOpDevice> device_;
+};
+
 }  // namespace cavs
 
 #endif  // CAVS_CC_KERNELS_CUDA_OP_DEVICE_H_

@@ -94,11 +94,11 @@ class DropoutMaskOp {
 
 // The same on a GPU, where the seed is too; the host copies the numbers of rows
 // there.
-class DropoutMaskOnGpuOp {
+class DropoutMaskOnGpuOp : public OpOnGpu {
  public:
   absl::Status Init(OpKernelConstruction* context) {
     TF_RETURN_IF_ERROR(own_.Init(context));
-    return CudaOpDevice::Make(context, /*two_streams=*/false, &device_);
+    return OpOnGpu::Init(context);
   }
 
   absl::Status Compute(OpKernelContext* context) const {
@@ -107,7 +107,7 @@ class DropoutMaskOnGpuOp {
     if (output->NumElements() == 0) return absl::OkStatus();
     const Block to = own_.BlockOf(*output);
     const Span<int32_t> rows = MaskArguments::RowsOf(context);
-    return device_->Enqueue(
+    return device().Enqueue(
         context, {rows}, [&](const CudaOpDevice::Work& work) {
           return work.kernels.DrawMask(ToDType(output->dtype()), own_.mask(),
                                        ConstBlock(work.lists[0], to.rows, 1, 1),
@@ -118,7 +118,6 @@ class DropoutMaskOnGpuOp {
 
  private:
   MaskArguments own_;
-  std::unique_ptr<const CudaOpDevice> device_;
 };
 
 REGISTER_KERNEL_BUILDER(Name("CavsDropoutMask").Device(tensorflow::DEVICE_CPU),

@@ -123,18 +123,18 @@ class LookUpOp {
 
 // The same on a GPU: the host checks the ids and copies them there.
 template <typename Index>
-class LookUpOnGpuOp {
+class LookUpOnGpuOp : public OpOnGpu {
  public:
   absl::Status Init(OpKernelConstruction* context) {
     TF_RETURN_IF_ERROR(context->GetAttr("dtype", &dtype_));
-    return CudaOpDevice::Make(context, /*two_streams=*/false, &device_);
+    return OpOnGpu::Init(context);
   }
 
   absl::Status Compute(OpKernelContext* context) const {
     LookUpArguments<Index> own;
     TF_RETURN_IF_ERROR(own.Read(context, dtype_));
     if (own.is_empty()) return absl::OkStatus();
-    return device_->Enqueue(
+    return device().Enqueue(
         context, {own.numbers}, [&](const CudaOpDevice::Work& work) {
           ConstBlock from = own.table;
           from.index = work.lists[0];
@@ -145,7 +145,6 @@ class LookUpOnGpuOp {
 
  private:
   tensorflow::DataType dtype_ = tensorflow::DT_INVALID;
-  std::unique_ptr<const CudaOpDevice> device_;
 };
 
 // GradientArguments checks the arguments of the gradient of a lookup, sorts
@@ -223,23 +222,16 @@ class LookUpGradOp {
 
 // The same on a GPU: the host sorts the ids and copies their order there.
 template <typename Index>
-class LookUpGradOnGpuOp {
+class LookUpGradOnGpuOp : public OpOnGpu {
  public:
-  absl::Status Init(OpKernelConstruction* context) {
-    return CudaOpDevice::Make(context, /*two_streams=*/false, &device_);
-  }
-
   absl::Status Compute(OpKernelContext* context) const {
     GradientArguments<Index> own;
     TF_RETURN_IF_ERROR(own.Read(context));
     if (own.sums->NumElements() == 0) return absl::OkStatus();
     const Tensor& grad = context->input(1);
-    return SumGroupsOnGpu(*device_, context, grad, own.columns, own.sorted,
+    return SumGroupsOnGpu(device(), context, grad, own.columns, own.sorted,
                           own.sums);
   }
-
- private:
-  std::unique_ptr<const CudaOpDevice> device_;
 };
 
 #define CAVS_REGISTER_IDS(Op, Kernel, Index)                                 \

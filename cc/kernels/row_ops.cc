@@ -233,12 +233,8 @@ std::pair<std::vector<int32_t>, std::vector<int32_t>> SortByTarget(
 
 // The same on a GPU: the host checks the indices and copies them there.
 template <RowOpKind kKind>
-class RowOpOnGpu {
+class RowOpOnGpu : public OpOnGpu {
  public:
-  absl::Status Init(OpKernelConstruction* context) {
-    return CudaOpDevice::Make(context, /*two_streams=*/false, &device_);
-  }
-
   absl::Status Compute(OpKernelContext* context) const {
     RowArguments<kKind> own;
     TF_RETURN_IF_ERROR(own.Read(context));
@@ -251,7 +247,7 @@ class RowOpOnGpu {
       std::tie(order, splits) = SortByTarget(own.rows, to.rows);
       lists = {order, splits};
     }
-    return device_->Enqueue(
+    return device().Enqueue(
         context, lists, [&](const CudaOpDevice::Work& work) {
           if (kKind != RowOpKind::kPush) from.index = work.lists[0];
           if (kAdds) {
@@ -269,8 +265,6 @@ class RowOpOnGpu {
  private:
   static constexpr bool kAdds =
       kKind == RowOpKind::kScatter || kKind == RowOpKind::kScatterMax;
-
-  std::unique_ptr<const CudaOpDevice> device_;
 };
 
 // Numbers that TensorFlow keeps in memory of the host, int32, stay there.

@@ -176,28 +176,27 @@ absl::Status FindNumbers(OpKernelContext* context,
   return absl::OkStatus();
 }
 
-// Gives a variable memory of its own, to which `transfer(from, to)` copies what
-// it holds. Tensors that were read from the variable before keep the old
-// memory. REQUIRES: the variable is locked.
-template <typename Transfer>
-absl::Status MakeOwn(OpKernelContext* context, Var* var,
-                     const Transfer& transfer) {
+// Gives a variable memory of its own in a place (see OnCpu). Tensors that were
+// read from the variable before keep the old memory. REQUIRES: the variable is
+// locked.
+template <typename Place>
+absl::Status MakeOwn(OpKernelContext* context, Var* var, const Place& place) {
   if (var->copy_on_read_mode.load() || var->tensor()->RefCountIsOne()) {
     return absl::OkStatus();
   }
   Tensor own;
   TF_RETURN_IF_ERROR(context->allocate_temp(var->tensor()->dtype(),
                                             var->tensor()->shape(), &own));
-  TF_RETURN_IF_ERROR(transfer(*var->tensor(), &own));
+  TF_RETURN_IF_ERROR(place.Copy(context, *var->tensor(), &own));
   *var->tensor() = own;
   return absl::OkStatus();
 }
 
-template <typename Transfer>
+template <typename Place>
 absl::Status MakeOwn(OpKernelContext* context, const Parts& parts,
-                     const Transfer& transfer) {
+                     const Place& place) {
   for (const VarPointer& part : parts) {
-    TF_RETURN_IF_ERROR(MakeOwn(context, part.get(), transfer));
+    TF_RETURN_IF_ERROR(MakeOwn(context, part.get(), place));
   }
   return absl::OkStatus();
 }
@@ -248,15 +247,11 @@ class OnCpu {
   }
 };
 
-class OnGpu {
+class OnGpu : public OpOnGpu {
  public:
-  absl::Status Init(OpKernelConstruction* context) {
-    return CudaOpDevice::Make(context, /*two_streams=*/false, &device_);
-  }
-
   absl::Status Copy(OpKernelContext* context, const Tensor& from,
                     Tensor* to) const {
-    return device_->Enqueue(context, {}, [&](const CudaOpDevice::Work& work) {
+    return device().Enqueue(context, {}, [&](const CudaOpDevice::Work& work) {
       return work.stream->Copy(to->data(), from.data(), from.TotalBytes());
     });
   }
@@ -264,7 +259,7 @@ class OnGpu {
   absl::Status Update(OpKernelContext* context, DType dtype,
                       const std::vector<const Tensor*>& numbers,
                       const std::vector<UpdatedVariable>& variables) const {
-    return device_->Enqueue(context, {}, [&](const CudaOpDevice::Work& work) {
+    return device().Enqueue(context, {}, [&](const CudaOpDevice::Work& work) {
       return work.training.Update(dtype, Rule::RuleOnGpu(numbers), variables,
                                   work.stream->queue());
     });
@@ -282,22 +277,19 @@ class OnGpu {
       TF_RETURN_IF_ERROR(context->allocate_temp(
           rows.gradient.dtype(),
           TensorShape({sorted.groups().count, rows.columns}), &sums));
-      TF_RETURN_IF_ERROR(SumGroupsOnGpu(*device_, context, rows.gradient,
+      TF_RETURN_IF_ERROR(SumGroupsOnGpu(device(), context, rows.gradient,
                                         rows.columns, sorted, &sums));
       table.gradient = sums.data();
     }
     std::vector<int32_t> list;
     TF_RETURN_IF_ERROR(MakeList(sorted.rows, &list));
-    return device_->Enqueue(
+    return device().Enqueue(
         context, {list}, [&](const CudaOpDevice::Work& work) {
           return work.training.UpdateRows(
               dtype, Rule::RuleOnGpu(numbers), table, rows.columns,
               work.lists[0], sorted.groups().count, work.stream->queue());
         });
   }
-
- private:
-  std::unique_ptr<const CudaOpDevice> device_;
 };
 
 // UpdateOp updates all elements of several variables.
@@ -328,12 +320,9 @@ class UpdateOp {
           " but expected ", expected.DebugString(),
           ", that of the variable. Pass a gradient of this variable."));
     }
-    const auto transfer = [&](const Tensor& from, Tensor* to) {
-      return place_.Copy(context, from, to);
-    };
     std::vector<UpdatedVariable> updates;
     for (int k = 0; k < gradients.size(); ++k) {
-      TF_RETURN_IF_ERROR(MakeOwn(context, variables[k], transfer));
+      TF_RETURN_IF_ERROR(MakeOwn(context, variables[k], place_));
       updates.push_back(ToUpdate(variables[k], gradients[k]));
     }
     return place_.template Update<Rule>(context, ToDType(type_), numbers,
@@ -369,10 +358,7 @@ class UpdateRowsOp {
     TF_RETURN_IF_ERROR(
         CheckGradient(table[0]->tensor()->shape(), *gradient, *indices));
     if (indices->NumElements() == 0) return absl::OkStatus();
-    TF_RETURN_IF_ERROR(
-        MakeOwn(context, table, [&](const Tensor& from, Tensor* to) {
-          return place_.Copy(context, from, to);
-        }));
+    TF_RETURN_IF_ERROR(MakeOwn(context, table, place_));
     // From now on, reads of the variable copy it, so that later updates need
     // not.
     for (const VarPointer& part : table) {

@@ -31,7 +31,7 @@ OURS = (
     *("LookUp", "LookUpGrad", "CrossEntropy", "CrossEntropyGrad"),
     *("Adam", "LazyAdam", "Descent", "LazyDescent"),
 )
-# What users do, in groups that take about as long; `of_files` beside these.
+# What users do, in groups that take about as long: a case of this name for each.
 OF_USERS = {
     "users_call": ("control_flow", "lookups", "losses", "row_operators", "tools"),
     "users_fit": ("fit_with_mixed_bfloat16", "fit_with_mixed_float16"),
@@ -241,6 +241,11 @@ def rejected():
         cavs.ops.look_up(table, [0, 4])
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"labels\[0\]: got 3 but expected a"):
         cavs.ops.sparse_softmax_cross_entropy([3, 0], logits)
+    if cases.preferred_device() != "CPU":  # Which has lists of 64 bits.
+        many, gradient = tf.Variable(tf.zeros([2**31 + 1, 0])), tf.zeros([1, 0])
+        message = "got row 2147483648 but expected fewer than 2.31 rows on a GPU. Put the variable"
+        with pytest.raises(tf.errors.UnimplementedError, match=message):
+            library.cavs_lazy_descent(many.handle, 0.1, gradient, tf.constant([2**31], tf.int64))
     empty = tf.zeros([0], tf.int32)
     with tf.GradientTape() as tape:
         none = cavs.ops.look_up(table, empty)
@@ -464,16 +469,9 @@ def users_call():
     return found
 
 
-def users_fit():
-    return _of_users("users_fit")
-
-
-def users_train():
-    return _of_users("users_train")
-
-
-def users_build():
-    return _of_users("users_build")
+users_fit = functools.partial(_of_users, "users_fit")
+users_train = functools.partial(_of_users, "users_train")
+users_build = functools.partial(_of_users, "users_build")
 
 
 def users_save():

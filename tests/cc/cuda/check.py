@@ -79,7 +79,6 @@ def environment_of(case, shard, library, seed):
     fake = dict.fromkeys(("CAVS_LIBCUDA", "CAVS_LIBNVRTC", "CAVS_LIBCUBLASLT"), library)
     environment = {**os.environ, **fake}
     environment["CAVS_CUDA_CACHE"] = ""  # Every text is compiled, or found compiled.
-    environment["CAVS_TURN_OF_SEEDS"] = str(turns.of_commit(ROOT))
     environment.update(GTEST_TOTAL_SHARDS=str(case.shards), GTEST_SHARD_INDEX=str(shard))
     if case.kernels_too:
         environment.update(SANITIZED_SETTINGS, CAVS_FAKE_OPTIONS=f"lag=2,seed={seed}")
@@ -190,6 +189,8 @@ def main(arguments=None):
     flags = parser.parse_args(arguments)
     if flags.long:
         os.environ["CAVS_LONG_TESTS"] = "1"
+    turn = turns.of_commit(ROOT)
+    os.environ["CAVS_TURN_OF_SEEDS"] = str(turn)
     seed = flags.seed
     if seed is None:
         seed = random.randrange(1, 2**31) if flags.long else 5
@@ -217,7 +218,7 @@ def main(arguments=None):
         f"--cuda={flags.plain}/tests/cc/cuda/fake/libfake_cuda.so",
         f"--cache={cache / 'wrong'}",
         processes,
-        *([] if flags.long else [f"--turn={turns.of_commit(ROOT) % mutants.TURNS}"]),
+        *([] if flags.long else [f"--turn={turn % mutants.TURNS}"]),
     )
     took("mistakes")
     passed = f"--passed={cache / 'passed_by_nvrtc'}"
