@@ -57,7 +57,11 @@ def server(request, tmp_path_factory):
     flag = f"--model={path}"
     if request.param == "trained":
         flag = f"--save={path}"
-    elif request.param == "SavedModel":
+    elif not path.exists():  # This process may run none of the tests before.
+        first = tmp_path_factory.mktemp("first") / "run"
+        with serving(first, "--examples=100", f"--save={path}"):
+            pass
+    if request.param == "SavedModel":
         flag = f"--model={path.with_suffix('')}"
         keras.models.load_model(path).export(path.with_suffix(""), verbose=False)
     # Requests that come at the same time wait for each other.
